@@ -86,6 +86,16 @@ class Week:
         return f"{self.start:%G-W%V}"
 
     @property
+    def has_exceptions(self) -> bool:
+        """Whether a day of it counts as another one."""
+        return any(day.exception for day in self.days)
+
+    @property
+    def kinds(self) -> list[str]:
+        """The service types of its queues, for the legend."""
+        return sorted({row.service_type for row in self.rows})
+
+    @property
     def earlier(self) -> str:
         return f"{self.start - dt.timedelta(days=3):%G-W%V}"
 

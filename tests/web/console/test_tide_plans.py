@@ -325,6 +325,27 @@ def test_more_for_training_than_there_is_names_whose_sum_it_is_and_what_would_he
         assert " leaves most unused now (" in said
 
 
+@pytest.mark.parametrize(
+    "written", ["2026-10-01: sun", "2026-10-01 Sunday", "2026-10-01：星期日", "2026-10-01 周日", "2026-10-01  星期天"]
+)
+def test_an_exception_is_read_as_people_and_documents_write_it(written):
+    data = QueryDict(mutable=True)
+    data["exceptions"] = f"{written}\n2026-10-02\n2026-10-03 无\n2026-10-04 soon"
+    expected = {"2026-10-01": "sun", "2026-10-02": "none", "2026-10-03": "none", "2026-10-04": "soon"}
+    assert PlanForm.read(data).document()["exceptions"] == expected
+
+
+def test_the_week_and_its_table_are_in_the_zone_of_the_plan(world):
+    """The plan is in UTC and the reader in Shanghai: bands, titles and table have one zone, and the heads name it."""
+    User.objects.filter(pk=world.admin.pk).update(time_zone="Asia/Shanghai")
+    page = client_of(world.admin).get(f"{LIST}nights/?week=2026-W41").content.decode()
+    rows = [re.sub(r"<[^>]+>", " ", row) for row in page.partition("The week as a table")[2].split("<tr>")]
+    assert "From (UTC)" in rows[1]
+    assert "To (UTC)" in rows[1]
+    assert any("18:00" in row for row in rows)
+    assert not any("02:00" in row for row in rows), "18:00 UTC is 02:00 in Shanghai"
+
+
 def test_two_plans_that_turn_one_figure_are_named_where_it_is_written_and_read(world):
     client = client_of(world.admin)
     both = {"l7-x0-queue": "maps-route-inference", "l7-x0-card": L40S, "l7-x0-act": "set", "l7-x0-cards": "16"}

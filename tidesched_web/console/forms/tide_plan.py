@@ -16,6 +16,9 @@ from tidesched_web.quota.tide import NO_DAY, WEEKDAYS
 
 SET, ADD, TAKE = "set", "add", "take"
 MIDNIGHT = "00:00"
+_ENGLISH = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
+# Of the names of the weekdays in Chinese.
+_LAST_CHARACTERS = ("一", "二", "三", "四", "五", "六", "日天")
 
 
 @dataclass
@@ -143,10 +146,10 @@ class PlanForm:
 
     def _exceptions(self) -> dict[str, str]:
         found = {}
-        for row in self.exceptions.replace(",", "\n").splitlines():
-            day, _blank, counts = row.strip().partition(" ")
+        for row in self.exceptions.replace(",", "\n").replace("，", "\n").splitlines():
+            day, *counts = row.replace(":", " ").replace("：", " ").split(maxsplit=1)[:2] or [""]
             if day:
-                found[day] = counts.strip().lower() or NO_DAY
+                found[day] = _day_meant(counts[0].strip().lower()) if counts else NO_DAY
         return found
 
     def _layer(self, layer: Layer) -> dict[str, Any]:
@@ -293,6 +296,16 @@ def _number(text: str) -> int | str:
 def _free(numbers: Any) -> str:
     taken = [int(number) for number in numbers if number.isdigit()]
     return str(max(taken, default=-1) + 1)
+
+
+def _day_meant(text: str) -> str:
+    """A weekday in English or Chinese, whole or short, as a plan's document has it; anything else as it stands."""
+    for number, day in enumerate(WEEKDAYS):
+        last = _LAST_CHARACTERS[number]
+        chinese = {f"{word}{character}" for word in ("周", "星期", "礼拜") for character in last}
+        if text in {day, _ENGLISH[number]} | chinese:
+            return day
+    return NO_DAY if text in ("无", "不生效", "不开始") else text
 
 
 def local_days(exceptions: Mapping[str, str]) -> list[tuple[dt.date, str]]:
