@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+import yaml
 from django.http import QueryDict
 
 from tidesched_web.api.filters import StrictBackend
@@ -42,3 +44,38 @@ def test_one_request_does_not_take_filters_from_the_next(world):
         assert {row["name"] for row in world.client("admin").read(f"gangs/?{query}")["results"]} == names
     assert set(GangFilters.base_filters) == known
     assert world.client("admin").get("/api/v1/gangs/?state=gone").status_code == 400
+
+
+@pytest.mark.parametrize(
+    ("query", "parts"),
+    [
+        ("gangs/?reason=WaitsForCards", ("/reason", "'WaitsForCards'", "did you mean WaitingForCards?", "Fragmented")),
+        ("gangs/?service_type=foo", ("/service_type", "'foo'", "Known: inference, training")),
+        ("gangs/?phase=running", ("/phase", "'running'", "Inqueue", "Completed")),
+        ("gangs/?state=foo", ("/state", "'foo'", "Known: waiting, admitted")),
+        ("queues/?state=open", ("/state", "did you mean Open?", "Closing")),
+        ("reclaims/?made_by=me", ("/made_by", "'me'", "Known: ")),
+        ("reclaims/?from=yesterday", ("/from", "'yesterday'", "ISO 8601", "2026-03-05T03:14:00Z")),
+        ("sessions/?to=2026-13-01", ("/to", "'2026-13-01'", "ISO 8601")),
+    ],
+)
+def test_an_unknown_value_is_refused_with_the_known_ones(world, query, parts):
+    answer = world.client("admin").get(f"/api/v1/{query}")
+    assert answer.status_code == 400
+    assert [part for part in parts if part not in answer.json()["detail"]] == []
+    assert [error["pointer"] for error in answer.json()["errors"]] == [parts[0]]
+
+
+def test_the_document_describes_every_parameter_and_lists_the_values_of_closed_ones():
+    paths = yaml.safe_load((Path(__file__).parents[2] / "openapi.yaml").read_text())["paths"]
+    said = {
+        (path, parameter["name"]): parameter
+        for path, item in paths.items()
+        for operation in item.values()
+        if isinstance(operation, dict)
+        for parameter in operation.get("parameters", ())
+        if parameter["in"] == "query"
+    }
+    assert [where for where, parameter in said.items() if not parameter.get("description")] == []
+    for name, value in (("reason", "WaitingForCards"), ("service_type", "training"), ("phase", "Inqueue")):
+        assert value in said["/api/v1/gangs/", name]["schema"]["enum"]

@@ -16,6 +16,7 @@ from rest_framework.request import Request
 
 from tidesched_web.common.calendar_bounds import OutOfCalendar, in_calendar
 from tidesched_web.common.errors import DomainError
+from tidesched_web.common.hints import nearest
 from tidesched_web.common.permissions import Access
 
 
@@ -68,11 +69,17 @@ class ReferenceFilter(django_filters.CharFilter):
             raise DomainError.for_field(f"/{name}", text, code="unknown_object")
 
 
+_MOMENT = "a moment in ISO 8601 is meant, such as 2026-03-05T03:14:00Z (without a zone: UTC)."
+
+
 class _UtcField(django_filters.fields.IsoDateTimeField):
     """A moment in UTC."""
 
     def to_python(self, value: Any) -> dt.datetime | None:
-        found: dt.datetime | None = super().to_python(value)
+        try:
+            found: dt.datetime | None = super().to_python(value)
+        except forms.ValidationError:
+            raise forms.ValidationError(f"{str(value)[:80]!r}: {_MOMENT}", code="invalid") from None
         try:
             return found and in_calendar(found, value)
         except OutOfCalendar as error:
@@ -108,6 +115,29 @@ class TextFilter(django_filters.CharFilter):
 
     def filter(self, qs: QuerySet[Any], value: str) -> QuerySet[Any]:
         return qs.none() if value and "\x00" in value else super().filter(qs, value)
+
+
+class _OneOfField(django_filters.fields.ChoiceField):
+    """Says of a value that is none of the known ones which these are."""
+
+    def validate(self, value: Any) -> None:
+        if value not in self.empty_values and not self.valid_value(value):
+            known = [str(code) for code, _label in self.choices if code != ""]
+            near = nearest(str(value), known)
+            said = f"{str(value)[:80]!r} is none of the known values" + (f"; did you mean {near}?" if near else ".")
+            raise forms.ValidationError(f"{said} Known: {', '.join(known)}.", code="invalid_choice")
+        super().validate(value)
+
+
+class OneOf(django_filters.ChoiceFilter):
+    """One of the values that the column can have, case and all; the document lists them."""
+
+    field_class = _OneOfField
+
+
+def codes(known: Iterable[Any]) -> list[tuple[str, str]]:
+    """Choices of codes that have no label of their own."""
+    return [(str(code), str(code)) for code in known]
 
 
 class _TrueOrFalse(forms.NullBooleanField):

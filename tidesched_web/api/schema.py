@@ -19,6 +19,7 @@ from tidesched_web.api.document import (
     examples,
     headers,
     links,
+    parameters,
     reason_shapes,
     refusals,
     shapes,
@@ -45,6 +46,7 @@ def complete(result: dict[str, Any], **_: Any) -> dict[str, Any]:
     components["responses"] = refusals.components()
     examples.add_to(result)
     headers.add_to(result)
+    parameters.add_to(result)
     links.add_to(result)
     return result
 

@@ -23,7 +23,7 @@ from tidesched_web.accounts.selectors import (
 )
 from tidesched_web.accounts.tokens import parse_lifetime
 from tidesched_web.api.body import checked_body, reason_in_address
-from tidesched_web.api.filters import ReferenceFilter, TextFilter
+from tidesched_web.api.filters import OneOf, ReferenceFilter, TextFilter
 from tidesched_web.api.idempotency import idempotent
 from tidesched_web.api.v1.references import referred
 from tidesched_web.api.v1.serializers.accounts import (
@@ -52,7 +52,7 @@ class MemberFilters(django_filters.FilterSet):
 
     tenant = ReferenceFilter(relation="tenant", by="slug", among=visible_tenants)
     user = ReferenceFilter(relation="user", by="username")
-    role = django_filters.ChoiceFilter(choices=TenantRole.choices)
+    role = OneOf(choices=TenantRole.choices)
 
 
 class Members(ReadView):

@@ -11,7 +11,7 @@ from rest_framework.response import Response
 
 from tidesched_web.accounts.models import Scope
 from tidesched_web.api.body import checked_body
-from tidesched_web.api.filters import ReferenceFilter, TextFilter
+from tidesched_web.api.filters import OneOf, ReferenceFilter, TextFilter
 from tidesched_web.api.idempotency import idempotent
 from tidesched_web.api.v1.serializers.changes import SayWhy
 from tidesched_web.api.v1.serializers.scheduling import AlertDocument
@@ -35,9 +35,9 @@ class AlertFilters(django_filters.FilterSet):
     """Filters of `alerts`."""
 
     cluster = ReferenceFilter(relation="cluster", by="slug", among=visible_clusters)
-    severity = django_filters.ChoiceFilter(choices=AlertSeverity.choices)
+    severity = OneOf(choices=AlertSeverity.choices)
     code = TextFilter()
-    state = django_filters.ChoiceFilter(choices=[(name, name) for name in _STATES], method="in_state")
+    state = OneOf(choices=[(name, name) for name in _STATES], method="in_state")
 
     def in_state(self, queryset: QuerySet[Alert], _: str, value: str) -> QuerySet[Alert]:
         """Open, acknowledged or resolved."""

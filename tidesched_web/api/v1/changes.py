@@ -15,7 +15,7 @@ from rest_framework.serializers import BaseSerializer
 
 from tidesched_web.accounts.models import Scope
 from tidesched_web.api.body import checked_body
-from tidesched_web.api.filters import ReferenceFilter, TextFilter, TimeFilter
+from tidesched_web.api.filters import OneOf, ReferenceFilter, TextFilter, TimeFilter
 from tidesched_web.api.idempotency import idempotent
 from tidesched_web.api.v1.change_answers import accepted, preview
 from tidesched_web.api.v1.references import referred
@@ -60,7 +60,7 @@ class ChangeFilters(django_filters.FilterSet):
     """Filters of `quota-changes`."""
 
     cluster = ReferenceFilter(relation="cluster", by="slug", among=visible_clusters)
-    state = django_filters.ChoiceFilter(choices=ChangeState.choices)
+    state = OneOf(choices=ChangeState.choices)
     source = TextFilter()
     created_by = TextFilter()
     since = TimeFilter(field_name="created_at", lookup_expr="gte")

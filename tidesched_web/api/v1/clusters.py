@@ -14,7 +14,7 @@ from rest_framework.response import Response
 
 from tidesched_web.accounts.models import Scope
 from tidesched_web.api.body import checked_body
-from tidesched_web.api.filters import ReferenceFilter, TextFilter, YesNoFilter
+from tidesched_web.api.filters import OneOf, ReferenceFilter, TextFilter, YesNoFilter
 from tidesched_web.api.idempotency import idempotent
 from tidesched_web.api.v1.connections import ConnectionActions
 from tidesched_web.api.v1.serializers.changes import ChangeDocument
@@ -64,7 +64,7 @@ class ClusterFilters(django_filters.FilterSet):
 
     slug = TextFilter()
     name = TextFilter()
-    mode = django_filters.ChoiceFilter(choices=ClusterMode.choices)
+    mode = OneOf(choices=ClusterMode.choices)
 
 
 class Clusters(ConnectionActions):
@@ -179,7 +179,7 @@ class CardTypeFilters(django_filters.FilterSet):
 
     cluster = ReferenceFilter(relation="cluster", by="slug", among=visible_clusters)
     name = TextFilter()
-    kind = django_filters.ChoiceFilter(choices=CardKind.choices)
+    kind = OneOf(choices=CardKind.choices)
 
 
 class CardTypes(TreeWrites):

@@ -13,7 +13,7 @@ from rest_framework.response import Response
 
 from tidesched_web.accounts.models import Scope
 from tidesched_web.api.body import checked_body
-from tidesched_web.api.filters import ReferenceFilter, TextFilter
+from tidesched_web.api.filters import OneOf, ReferenceFilter, TextFilter
 from tidesched_web.api.idempotency import idempotent
 from tidesched_web.api.v1.serializers.changes import SayWhy
 from tidesched_web.api.v1.serializers.drift import DriftActs, DriftDocument
@@ -36,8 +36,8 @@ class DriftFilters(django_filters.FilterSet):
     cluster = ReferenceFilter(relation="cluster", by="slug", among=visible_clusters)
     kind = TextFilter()
     name = TextFilter()
-    state = django_filters.ChoiceFilter(choices=DriftState.choices)
-    what = django_filters.ChoiceFilter(choices=DriftWhat.choices)
+    state = OneOf(choices=DriftState.choices)
+    what = OneOf(choices=DriftWhat.choices)
 
 
 class DriftView(ReadView):

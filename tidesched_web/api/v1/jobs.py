@@ -11,7 +11,7 @@ from rest_framework.response import Response
 from rest_framework.serializers import BaseSerializer
 
 from tidesched_web.accounts.models import Scope
-from tidesched_web.api.filters import ReferenceFilter, TextFilter
+from tidesched_web.api.filters import OneOf, ReferenceFilter, TextFilter
 from tidesched_web.api.idempotency import idempotent
 from tidesched_web.api.v1.serializers.jobs import JobDocument, JobSummary
 from tidesched_web.api.views import Documents, ReadView, Rows
@@ -28,8 +28,8 @@ class JobFilters(django_filters.FilterSet):
     """Filters of `jobs`."""
 
     cluster = ReferenceFilter(relation="cluster", by="slug", among=visible_clusters)
-    kind = django_filters.ChoiceFilter(choices=JobKind.choices)
-    state = django_filters.ChoiceFilter(choices=JobState.choices)
+    kind = OneOf(choices=JobKind.choices)
+    state = OneOf(choices=JobState.choices)
     subject = TextFilter()
 
 

@@ -13,7 +13,7 @@ from rest_framework.response import Response
 from tidesched_web.accounts.models import Scope
 from tidesched_web.accounts.selectors import visible_business_lines, visible_projects, visible_tenants
 from tidesched_web.api.body import checked_body
-from tidesched_web.api.filters import ReferenceFilter, TextFilter
+from tidesched_web.api.filters import OneOf, ReferenceFilter, TextFilter
 from tidesched_web.api.v1.references import referred
 from tidesched_web.api.v1.serializers.changes import ChangeDocument
 from tidesched_web.api.v1.serializers.owners import DeleteInput
@@ -48,11 +48,11 @@ class QueueFilters(django_filters.FilterSet):
 
     cluster = ReferenceFilter(relation="cluster", by="slug", among=visible_clusters)
     name = TextFilter()
-    service_type = django_filters.ChoiceFilter(choices=ServiceType.choices)
+    service_type = OneOf(choices=ServiceType.choices)
     tenant = ReferenceFilter(relation="tenant", by="slug", among=visible_tenants)
     project = ReferenceFilter(relation="project", by="slug", among=visible_projects)
     business_line = ReferenceFilter(relation="business_line", by="slug", among=visible_business_lines)
-    state = django_filters.ChoiceFilter(choices=QueueState.choices)
+    state = OneOf(choices=QueueState.choices)
 
 
 # What a document of a queue says, and what the clock and the tree of its cluster need to know of it.

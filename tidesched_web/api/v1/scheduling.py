@@ -17,7 +17,7 @@ from rest_framework.response import Response
 
 from tidesched_web.accounts.models import Scope
 from tidesched_web.api import pagination
-from tidesched_web.api.filters import IdFilter, ReferenceFilter, TextFilter, TimeFilter
+from tidesched_web.api.filters import IdFilter, OneOf, ReferenceFilter, TextFilter, TimeFilter
 from tidesched_web.api.v1.serializers.scheduling import (
     DecisionDocument,
     ReclaimDocument,
@@ -61,7 +61,7 @@ class SessionFilters(django_filters.FilterSet):
     """Filters of `sessions`."""
 
     cluster = ReferenceFilter(relation="cluster", by="slug", among=visible_clusters)
-    state = django_filters.ChoiceFilter(choices=SessionState.choices)
+    state = OneOf(choices=SessionState.choices)
     number = IdFilter()
 
 
@@ -104,7 +104,7 @@ class ReclaimFilters(django_filters.FilterSet):
     tenant = django_filters.CharFilter(method="by_side", label="Id or slug of a tenant that gained or lost.")
     gainer_tenant = django_filters.CharFilter(method="by_side", label="Id or slug of the tenant that gained.")
     loser_tenant = django_filters.CharFilter(method="by_side", label="Id or slug of a tenant that lost.")
-    gainer_service = django_filters.ChoiceFilter(
+    gainer_service = OneOf(
         method="by_side", choices=ServiceType.choices, label="The service type of the queue that gained."
     )
     card = django_filters.CharFilter(method="by_side", label="A card type that was needed or freed.")
@@ -114,9 +114,9 @@ class ReclaimFilters(django_filters.FilterSet):
     reclaimer = TextFilter(label="namespace/name")
     victim = TextFilter(field_name="victims__gang", label="namespace/name")
     action = TextFilter()
-    source = django_filters.ChoiceFilter(choices=ReclaimSource.choices)
-    made_by = django_filters.ChoiceFilter(choices=ReclaimMaker.choices)
-    state = django_filters.ChoiceFilter(choices=ReclaimState.choices)
+    source = OneOf(choices=ReclaimSource.choices)
+    made_by = OneOf(choices=ReclaimMaker.choices)
+    state = OneOf(choices=ReclaimState.choices)
     wall_from = TimeFilter(field_name="wall_at", lookup_expr="gte")
     wall_to = TimeFilter(field_name="wall_at", lookup_expr="lt")
 

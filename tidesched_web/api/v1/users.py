@@ -22,7 +22,7 @@ from tidesched_web.accounts.selectors import (
     visible_tenants,
 )
 from tidesched_web.api.body import checked_body
-from tidesched_web.api.filters import ReferenceFilter, TextFilter, YesNoFilter
+from tidesched_web.api.filters import OneOf, ReferenceFilter, TextFilter, YesNoFilter
 from tidesched_web.api.v1.references import referred
 from tidesched_web.api.v1.serializers.changes import SayWhy
 from tidesched_web.api.v1.serializers.owners import DeleteInput
@@ -57,7 +57,7 @@ class UserFilters(django_filters.FilterSet):
 
     username = TextFilter()
     email = TextFilter(lookup_expr="iexact")
-    platform_role = django_filters.ChoiceFilter(choices=[(role.value, role.label) for role in PlatformRole if role])
+    platform_role = OneOf(choices=[(role.value, role.label) for role in PlatformRole if role])
     active = YesNoFilter(field_name="is_active")
     tenant = _OfTenant(relation="tenant", by="slug", among=visible_tenants)
 

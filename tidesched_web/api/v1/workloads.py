@@ -12,9 +12,12 @@ from rest_framework.decorators import action
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from scheduler_core.model.pod import ServiceType
+from scheduler_core.model.podgroup import GangPhase
+from scheduler_core.model.reason import ReasonCode
 from tidesched_web.accounts.models import Scope
 from tidesched_web.api import pagination
-from tidesched_web.api.filters import ReferenceFilter, TextFilter, YesNoFilter
+from tidesched_web.api.filters import OneOf, ReferenceFilter, TextFilter, YesNoFilter, codes
 from tidesched_web.api.v1.serializers.workloads import (
     GangDetailDocument,
     GangDocument,
@@ -43,10 +46,10 @@ class GangFilters(django_filters.FilterSet):
     queue = ReferenceFilter(relation="queue", by="name", among=visible_queues)
     namespace = TextFilter()
     name = TextFilter()
-    service_type = TextFilter()
-    state = django_filters.ChoiceFilter(choices=GangState.choices)
-    phase = TextFilter()
-    reason = TextFilter(field_name="reason_code")
+    service_type = OneOf(choices=codes(ServiceType))
+    state = OneOf(choices=GangState.choices)
+    phase = OneOf(choices=codes(GangPhase))
+    reason = OneOf(field_name="reason_code", choices=codes(ReasonCode))
     waiting = YesNoFilter(field_name="needs")
     gone = YesNoFilter(field_name="gone_at", lookup_expr="isnull", exclude=True)
 
