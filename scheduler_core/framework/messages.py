@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Sequence
 
+from scheduler_core.model.card_names import nearest_card
 from scheduler_core.model.reason import ReasonCode, ReasonNumbers
 from scheduler_core.model.resources import MIB, in_mib
 
@@ -29,8 +30,17 @@ def meant(name: str, known: Sequence[str]) -> str:
     """The known name that is spelt most like ``name``, as a question; else the known ones, a few of them."""
     folded = {other.casefold(): other for other in sorted(known, reverse=True)}
     near = difflib.get_close_matches(name.casefold(), sorted(folded), n=1)
-    if near:
-        return f"did you mean {folded[near[0]]}?"
+    return _offered(folded[near[0]] if near else None, known)
+
+
+def meant_card(name: str, known: Sequence[str]) -> str:
+    """The same of a card, in whose place another model is never offered."""
+    return _offered(nearest_card(name, known), known)
+
+
+def _offered(near: str | None, known: Sequence[str]) -> str:
+    if near is not None:
+        return f"did you mean {near}?"
     if not known:
         return ""
     more = f" and {len(known) - _NAMED} more" if len(known) > _NAMED else ""

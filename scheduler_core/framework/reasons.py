@@ -13,7 +13,7 @@ import numpy as np
 from scheduler_core.framework.cluster_reasons import ClusterReasons, Found
 from scheduler_core.framework.demand import Demand, Shortfall
 from scheduler_core.framework.holders import Holders
-from scheduler_core.framework.messages import meant, sentence
+from scheduler_core.framework.messages import meant_card, sentence
 from scheduler_core.framework.quota_room import quota_room
 from scheduler_core.framework.session import Session
 from scheduler_core.model.memory import Reservation
@@ -146,7 +146,7 @@ class Reasons:
         demand = self._demand(gang)
         for name, milli in sorted(demand.unknown.items()):
             numbers = ReasonNumbers(resource=name, requested=milli / MILLI, free=0.0, position=place.position)
-            return ReasonCode.NO_MATCHING_CARD, numbers, meant(name, session.axes.cards)
+            return ReasonCode.NO_MATCHING_CARD, numbers, meant_card(name, session.axes.cards)
         queue = session.ledger.queues[session.queue_of(gang)]
         if queue.state is not QueueState.OPEN:
             return ReasonCode.QUEUE_CLOSED, place, queue.state.value

@@ -219,3 +219,12 @@ def test_where_approval_is_due_a_patch_is_accepted_with_the_address_of_its_chang
     assert (answer.status_code, answer.json()["state"]) == (202, "waiting")
     assert answer.headers["Location"] == answer.json()["url"]
     assert owner.read(url)["quota"] == []
+
+
+def test_a_misspelt_queue_is_answered_with_the_nearest_one_in_sight(world):
+    body = {"cluster": "east", "edits": {"queue/acme-onlinee": {"card_quota": {"NVIDIA-B300": 1}}}}
+    found = world.client("admin").send("quota-changes/?dry_run=true", body).json()["plan"]["errors"]
+    said = " ".join(error["detail"] for error in found)
+    assert "There is no queue acme-onlinee; the nearest is acme-online. To make a queue acme-onlinee, give" in said
+    assert "NVIDIA-B300 is known to no node" in said
+    assert "Did you mean" not in said, "another model is no misspelling"

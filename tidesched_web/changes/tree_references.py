@@ -46,6 +46,8 @@ def references(
         yield from _unknown_cards(key, document, names)
         match kind_of(key):
             case "queue":
+                if key not in before and "service_type" not in document:
+                    yield from _perhaps_another(key, before, names)
                 yield from _queue(key, document, names)
             case "project" | "business-line":
                 yield from _owned(key, names)
@@ -102,8 +104,27 @@ class _Names:
 
     def meant(self, name: str, known: Callable[[], list[str]]) -> str:
         """The nearest known name as a question; nothing where none is near."""
-        near = self.hints.near(name, known)
+        return self._offered(self.hints.near(name, known))
+
+    def meant_card(self, name: str) -> str:
+        """The same of a card type, in whose place another model is never offered."""
+        return self._offered(self.hints.near_card(name, lambda: sorted(self.cards)))
+
+    @staticmethod
+    def _offered(near: str | None) -> str:
         return gap() + _("Did you mean %(near)s?") % {"near": near} if near else ""
+
+
+def _perhaps_another(key: str, before: Mapping[str, Document], names: _Names) -> Iterator[Fault]:
+    """A new queue without its service type is most often a misspelt one."""
+    name = parts_of(key)[0]
+    known = [other for other in names.in_sight["queue"] if key_of("queue", other) in before]
+    near = names.hints.near(name, known)
+    if near is not None:
+        said = _(
+            "There is no queue %(name)s; the nearest is %(near)s. To make a queue %(name)s, give its service_type too."
+        )
+        yield Fault(key, "", "unknown_reference", said % {"name": cut(name), "near": near})
 
 
 def _queue(key: str, document: Document, names: _Names) -> Iterator[Fault]:
@@ -188,7 +209,7 @@ def _unknown_cards(key: str, document: Document, names: _Names) -> Iterator[Faul
             if name not in names.cards:
                 text = _("Card type %(name)s is known to no node of this cluster, and is not declared ahead.")
                 said = text % {"name": cut(name)}
-                said += names.meant(name, lambda: sorted(names.cards))
+                said += names.meant_card(name)
                 yield Fault(key, field + pointer(cut(name)), "unknown_card", said)
 
 

@@ -206,6 +206,8 @@ class TestNamesThatNobodyHas:
     def test_a_card(self, decided):
         found = decided(*self.OBJECTS, b.training("t", "training", 1, "NVIDIA-H20"))
         assert found.reasons["t"]["message"] == "No node has the card NVIDIA-H20; did you mean NVIDIA-H200?"
+        found = decided(*self.OBJECTS, b.training("t", "training", 1, "NVIDIA-B300"))
+        assert found.reasons["t"]["message"] == "No node has the card NVIDIA-B300; there are NVIDIA-H200."
         found = decided(*self.OBJECTS, b.training("t", "training", 1, "Ascend-910"))
         assert found.reasons["t"]["message"] == "No node has the card Ascend-910; there are NVIDIA-H200."
 

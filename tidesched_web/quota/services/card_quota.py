@@ -11,7 +11,7 @@ from django.db.models import F
 from tidesched_web.accounts.models import Project, Tenant
 from tidesched_web.clusters.models import CardType, Cluster
 from tidesched_web.common.errors import DomainError
-from tidesched_web.common.hints import nearest
+from tidesched_web.common.hints import near_card
 from tidesched_web.common.models import ServiceType
 from tidesched_web.quota.models import CardQuota, ComputeQuota, Queue, SyncState
 from tidesched_web.quota.services.recording import record
@@ -25,7 +25,7 @@ def card_types_of(cluster: Cluster, cards: Mapping[str, int]) -> dict[str, CardT
     known = {card.name: card for card in CardType.objects.filter(cluster=cluster)}
     for name, count in cards.items():
         if name not in known:
-            near = nearest(name, known)
+            near = near_card(name, known)
             hint = f" Did you mean {near!r}?" if near else f" Known: {', '.join(sorted(known)) or 'none yet'}."
             raise DomainError.for_field(
                 pointer_of(name), f"{cluster.name} has no card type {name!r}.{hint}", code="unknown_card"
