@@ -342,7 +342,7 @@ def test_a_tenant_admin_of_older_standing_is_a_second_person(world):
 
 def test_actions_say_what_can_be_done_now(world):
     owner, change = world.client("owner"), drafted(world.client("owner"))
-    assert change["actions"] == ["apply", "edit", "reject", "cancel"]
+    assert change["actions"] == ["apply", "edit", "cancel"], "one does not reject a draft of one's own"
     assert world.client("admin").read(f"quota-changes/{change['id']}/")["actions"] == ["apply", "reject", "cancel"]
     assert world.client("auditor").read(f"quota-changes/{change['id']}/")["actions"] == []
     assert act(owner, change, "apply").json()["actions"] == ["rollback"]
@@ -354,3 +354,11 @@ def test_what_changes_nothing_of_a_card_type_is_bound_to_its_version_too(world):
     for tag, status in (('"77"', 412), ("no-tag", 400), ('"1"', 200)):
         answer = admin.change("PATCH", f"card-types/{card.pk}/?dry_run=true", {"reason": "x"}, If_Match=tag)
         assert answer.status_code == status, (tag, answer.content)
+
+
+def test_a_version_that_was_never_there_is_answered_with_the_present_one(world):
+    body = {"cluster": "east", "edits": {"queue/acme-online": {"weight": 3}}, "reason": "more"}
+    change = world.client("admin").send("quota-changes/", body).json()
+    answer = world.client("admin").send(f"quota-changes/{change['id']}/apply/", {}, If_Match='"99"')
+    assert (answer.status_code, answer.json()["etag"]) == (412, f'"{change["version"]}"')
+    assert answer.json()["detail"].startswith(f"The version of change {change['id']} is {change['version']}, and")

@@ -254,7 +254,10 @@ def test_a_volcano_that_ignores_card_quotas(server):
     }
     assert "gang, capacity" in finding_words.sentence(found["quota"].to_json())
     del server.objects[CONF_PATH]
-    assert "conf_missing" in probe(server.connection())
+    assert "conf_missing" in probe(server.connection(), "quota")
+    own = probe(server.connection(), "schedule")
+    assert "conf_missing" not in own, "Volcano's configuration says nothing of a cluster that TideSched schedules"
+    assert own["card_quota_own"][0].level == "good"
 
 
 def test_two_schedulers(server):

@@ -60,7 +60,7 @@ def _finding(cluster: Cluster, *codes: str) -> dict[str, Any] | None:
 
 def card_quota_enforced(cluster: Cluster) -> bool | None:
     """Whether the cluster's own Volcano knows card quotas, as the newest test saw it; None where it is not known."""
-    found = _finding(cluster, "card_quota_holds", "card_quota_ignored", "conf_missing", "conf_hidden")
+    found = _finding(cluster, "card_quota_holds", "card_quota_ignored", "card_quota_own", "conf_missing", "conf_hidden")
     known = {"card_quota_holds": True, "card_quota_ignored": False}
     return None if found is None else known.get(found["code"])
 

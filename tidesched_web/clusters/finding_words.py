@@ -140,6 +140,7 @@ WORDS: Mapping[str, tuple[str | Promise, str | Promise]] = {
         _("The ConfigMap %(name)s is not there: whether card quotas hold is not known."),
         _("Where Volcano's scheduler has another one, name it in the cluster's settings."),
     ),
+    "card_quota_own": (_("TideSched holds card quotas itself in mode schedule."), ""),
     "card_quota_holds": (_("The cluster's Volcano has the plugin capacity-card: card quotas hold."), ""),
     "card_quota_ignored": (
         _(

@@ -20,7 +20,7 @@ EXPLAINED: dict[str, Promise] = {
     "NotAllowedInQueue": _("Its namespace has no grant for the queue that it names."),
     "WaitingForQuota": _("Other gangs use or were promised the quota of its queue."),
     "OverCommitted": _("The cluster has promised as much as the policy allows; the gang is not admitted yet."),
-    "WaitingForCards": _("Its quota would do, but all cards of the type are in use."),
+    "WaitingForCards": _("Its quota would do, but fewer cards of the type are free than it needs."),
     "NoNodeMatches": _("Node selectors, taints, affinity, ports or volumes leave no node for its pods."),
     "WaitingForResources": _("Processor, memory, storage or the number of pods is short on the nodes with its cards."),
     "Fragmented": _("Enough cards are free in all, but no set of nodes holds the whole gang."),

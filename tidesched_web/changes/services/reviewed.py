@@ -36,12 +36,14 @@ def require_reviewed(change: QuotaChange, seen: Reviewed | None, *, done: bool =
     if seen.version is not None and seen.version != change.version:
         revision = revision_at_version(change, seen.version)
         if revision != change.revision or not done:
-            raise _stale(change, revision)
+            raise _stale(change, revision, seen.version)
 
 
-def _stale(change: QuotaChange, revision: int) -> DomainError:
+def _stale(change: QuotaChange, revision: int, version: int = 0) -> DomainError:
     edited = edited_since(change, revision)
-    if revision != change.revision:
+    if version > change.version:
+        text = _("The version of change %(number)d is %(version)d, and If-Match names one that was never there.")
+    elif revision != change.revision:
         text = _("Change %(number)d was edited after you opened it: look at what differs, then decide.")
     else:
         text = _("Change %(number)d has moved on since you opened it: look at it again.")
@@ -50,7 +52,7 @@ def _stale(change: QuotaChange, revision: int) -> DomainError:
         "state": change.state,
         "edited_since": [found.as_json() for found in edited],
     }
-    return DomainError("stale", text % {"number": change.pk}, extra)
+    return DomainError("stale", text % {"number": change.pk, "version": change.version}, extra)
 
 
 def edited_since(change: QuotaChange, revision: int) -> list[Difference]:

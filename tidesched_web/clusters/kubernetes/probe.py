@@ -201,12 +201,16 @@ class Probe:
         try:
             conf = volcano.scheduler_conf(self._client, self._conf)
         except ApiFailure as error:
+            if self._mode == "schedule":
+                self._say("card_quota_own", GOOD)
+                return
             self._say("conf_hidden", WARNING, status=error.code)
             return
         level = {"quota": FAILED, "observe": WARNING}.get(self._mode, NOTE)
-        if conf is None:
-            level = NOTE if self._mode == "schedule" else WARNING
-            self._say("conf_missing", level, name="/".join(self._conf))
+        if conf is None and self._mode == "schedule":
+            self._say("card_quota_own", GOOD)
+        elif conf is None:
+            self._say("conf_missing", WARNING, name="/".join(self._conf))
         elif volcano.enforces_card_quota(conf):
             self._say("card_quota_holds", GOOD)
         else:
