@@ -135,7 +135,7 @@
     if (event.key !== "ArrowDown" && event.key !== "ArrowUp") return;
     const hits = [...document.querySelectorAll("a[data-hit]")];
     const at = hits.indexOf(document.activeElement);
-    if (!hits.length || (at < 0 && document.activeElement !== field)) return;
+    if (!hits.length || (at < 0 && ![field, document.body].includes(document.activeElement))) return;
     event.preventDefault();
     (hits[at + (event.key === "ArrowDown" ? 1 : -1)] || field).focus();
   });

@@ -12,7 +12,7 @@ from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from tidesched_web.changes.search_selectors import Hit, found
+from tidesched_web.changes.search_selectors import HITS, Hit, found
 from tidesched_web.console.navigation import groups
 from tidesched_web.console.page import Page, page
 
@@ -49,9 +49,13 @@ def search(this: Page) -> HttpResponse:
         pages = _pages(this, text)
         if len(hits) == 1 and not pages:
             return redirect(_address(this, hits[0]))
+        # The whole name of one gang opens it, whatever else names it: namespace/name is nothing else's.
+        named = [hit for hit in hits if hit.kind == "gang" and hit.text == text]
+        if len(named) == 1:
+            return redirect(_address(this, named[0]))
         for kind, (word, states) in _KINDS.items():
             lines = [_line(this, hit) for hit in hits if hit.kind == kind]
-            parts.append({"kind": kind, "word": word, "states": states, "lines": lines})
+            parts.append({"kind": kind, "word": word, "states": states, "lines": lines, "full": len(lines) == HITS})
         parts.append({"kind": "page", "word": _("Pages"), "states": "", "lines": pages})
     shown = [part for part in parts if part["lines"]]
     return this.render("help/search.html", {"search_text": text, "parts": shown})

@@ -42,7 +42,7 @@ def test_each_kind_is_found_by_who_may_see_it(world, subtests) -> None:
     reclaim = Reclaim.objects.filter(cluster=cluster).exclude(reclaimer="").first()
     for kind, text in (
         ("queue", "training"), ("gang", "lap2"), ("gang", "search/embed"), ("node", "h200-0"), ("tenant", "Research"),
-        ("project", "r"), ("change", "zebra"), ("change", f"#{made.pk}"), ("reclaim", reclaim.reclaimer),
+        ("project", "r"), ("change", "zebra"), ("change", f"#{made.pk}"), ("reclaim", reclaim.reclaimer[:-1]),
         ("user", "aud"), ("page", "uota t"),
     ):  # fmt: skip
         with subtests.test(kind=kind, text=text):
@@ -83,3 +83,17 @@ def test_one_hit_is_opened_and_odd_texts_are_answered(world) -> None:
     assert "/gangs/" in client.get(PATH, {"q": "search/embed-lap2-012"}).headers["Location"]
     for text in ("\x00", "%", "_", "'", "9" * 40, "#0", "/", "a/b/c", "change 99999999"):
         assert client.get(PATH, {"q": text}).status_code in (200, 302), text
+
+
+def test_the_whole_name_of_one_gang_opens_it_although_reclaims_name_it_too(world) -> None:
+    gang = world.gangs["search/rank-v7"]
+    Reclaim.objects.filter(cluster=world.cluster).update(reclaimer=gang.key)
+    answer = client_of(world.admin).get(PATH, {"q": gang.key})
+    assert answer["Location"] == f"/clusters/demo/gangs/{gang.pk}/"
+
+
+def test_a_kind_of_which_as_many_are_listed_as_can_be_says_that_there_may_be_more(world) -> None:
+    client = client_of(world.admin)
+    said = f"At most {HITS} of a kind are listed: write more of the name to find others."
+    assert said in " ".join(client.get(PATH, {"q": "eval-lap1"}).content.decode().split())
+    assert "of a kind are listed" not in client.get(PATH, {"q": "embed-lap2"}).content.decode()
