@@ -1,14 +1,15 @@
 """What would help a sum that is exceeded: who leaves quota unused, and what stands above it has left.
 
-Training may use at every hour what inference leaves free, so its quotas are given out beside those of inference. A plan
-lends by taking from inference; a figure of training rises only as far as its owner and the hardware have room, or as
-another training queue gives up as many.
+Training may use at every hour what inference leaves free, so its quotas are given out beside those of inference. A
+figure of training rises only as far as its owner and the hardware have room, or as another training queue gives up as
+many; what inference gives up changes no sum of training.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from django.utils.text import capfirst
@@ -16,7 +17,9 @@ from django.utils.translation import gettext as _
 
 from tidesched_web.changes.documents import RULES
 from tidesched_web.common.models import ServiceType
-from tidesched_web.quota.tide_rules import MomentBreach
+from tidesched_web.common.sentences import gap
+from tidesched_web.quota import tide
+from tidesched_web.quota.tide_rules import MomentBreach, base_of
 from tidesched_web.quota.tree_rules import ROOT, Breach, Holder, Tree, room
 from tidesched_web.quota.tree_words import plain, resource_figure
 
@@ -72,47 +75,93 @@ class Spare:
         return sorted((one for one in found if one[0] > 0), key=lambda one: (-one[0], one[1]))
 
 
-def lending(spare: Spare, found: MomentBreach, plan: Mapping[str, Any]) -> dict[str, Any]:
-    """``remedy`` and ``remedy_names`` of a fault: which queues leave most unused now."""
-    breach = found.breach
-    turned = {queue for layer in plan["layers"] for queue in layer["quota"]}
+@dataclass(frozen=True)
+class _Then:
+    """The figures at the moment of a breach, under the plans that are on."""
 
-    def is_turned(queue: Holder) -> bool:
-        return queue.name in turned
+    tree: Tree
+    found: MomentBreach
+    plans: list[tide.Plan]
+    base: tide.Quota
+    quota: tide.Quota
 
-    said, names = [], []
-    giver = spare.most_unused(breach.service_type, breach.resource, below=breach.holder, without=is_turned)
+    @classmethod
+    def of(cls, tree: Tree, found: MomentBreach, documents: Mapping[str, Mapping[str, Any]]) -> _Then:
+        plans, base = tide.enabled_plans(documents), base_of(tree)
+        return cls(tree, found, plans, base, tide.with_layers(base, plans, tide.open_layers(plans, found.at)))
+
+    def is_turned(self, queue: Holder) -> bool:
+        """Whether any layer is about this figure of a queue: then its own number decides, not another one beside it."""
+        named = (layer.quota.get(queue.name, {}) for plan in self.plans for layer in plan.layers)
+        return any(self.found.breach.resource in cards for cards in named)
+
+    def raised(self, spare: Spare) -> list[tuple[int, str, str]]:
+        """By how much the plan raises each queue that counts in the breached sum, the most first, with the layer."""
+        breach, found = self.found.breach, []
+        (place,) = (number for number, plan in enumerate(self.plans) if plan.name == self.found.plan)
+        for number, layer in tide.open_layers(self.plans, self.found.at):
+            for queue in self.plans[number].layers[layer].quota if number == place else ():
+                key = f"queue:{queue}"
+                if key not in self.tree.holders or breach.service_type not in self.tree.holders[key].cards:
+                    continue
+                more = self.quota[queue].get(breach.resource, 0) - self.base[queue].get(breach.resource, 0)
+                if more > 0 and spare.is_below(key, breach.holder):
+                    name = tide.names_of([self.plans[number]], ((0, layer),))[0]
+                    found.append((more, queue, name))
+        return sorted(found, key=lambda one: (-one[0], one[1]))
+
+
+def lending(spare: Spare, found: MomentBreach, documents: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+    """``remedy`` and ``remedy_names`` of a fault: each of the ways that lift the breach at its moment.
+
+    ``documents``: every plan by name, as the edit leaves it.
+    """
+    breach, then = found.breach, _Then.of(spare.tree, found, documents)
+    excess, said, names = resource_figure(breach.resource, breach.excess), [], []
+
+    def no_giver(queue: Holder) -> bool:
+        return then.is_turned(queue) or (queue.limit(breach.service_type, breach.resource) or 0) < breach.excess
+
+    raised = then.raised(spare)
+    enough = next((one for one in raised if one[0] >= breach.excess), None)
+    if enough is not None:
+        more, queue, layer = enough
+        text = (
+            _("Take the line of %(queue)s out of “%(layer)s”: it gets %(more)s more there.")
+            if more == breach.excess
+            else _("Let %(queue)s get %(excess)s less in “%(layer)s”: it gets %(more)s more there.")
+        )
+        figures = {"queue": queue, "layer": layer, "more": resource_figure(breach.resource, more), "excess": excess}
+        said.append(text % figures)
+        names.append(f"queue/{queue}")
+    elif raised:
+        text = _("What the layers that are open then give more has to be %(excess)s less in all.")
+        said.append(text % {"excess": excess})
+    giver = spare.most_unused(breach.service_type, breach.resource, below=breach.holder, without=no_giver)
     if giver is not None:
         name, quota, used = giver
-        said.append(
+        figures = {"excess": excess, "queue": name, "used": plain(used), "quota": plain(quota)}
+        text = (
             _(
+                "Or let %(queue)s give up %(excess)s in the same layer: of those below that owner it leaves most "
+                "unused (%(used)s of %(quota)s are in use)."
+            )
+            if said
+            else _(
                 "Let another queue give up %(excess)s in the same layer: %(queue)s leaves most unused "
                 "(%(used)s of %(quota)s are in use)."
             )
-            % {
-                "excess": resource_figure(breach.resource, breach.excess),
-                "queue": name,
-                "used": plain(used),
-                "quota": plain(quota),
-            }
         )
+        said.append(text % figures)
         names.append(f"queue/{name}")
     if breach.service_type == ServiceType.TRAINING:
         said.append(
-            _("Training may use at every hour what inference leaves free, so a plan lends by taking from inference.")
-        )
-        lender = spare.most_unused(ServiceType.INFERENCE, breach.resource, below=ROOT, without=is_turned)
-        if lender is not None:
-            name, quota, used = lender
-            said.append(
-                _(
-                    "Of the inference queues %(queue)s leaves most unused now (%(used)s of %(quota)s are in use): "
-                    "let it give up cards."
-                )
-                % {"queue": name, "used": plain(used), "quota": plain(quota)}
+            _(
+                "Inference that gives up cards does not lift this: the quotas of training are added up apart. Its "
+                "gangs use what inference leaves free within the quotas that they have."
             )
-            names.append(f"queue/{name}")
-    return {"remedy": " ".join(said), "remedy_names": tuple(names)}
+        )
+    return {"remedy": gap().join(said), "remedy_names": tuple(names)}
 
 
 def above_text(spare: Spare, own: Holder, breach: Breach) -> tuple[str, tuple[str, ...]]:

@@ -152,7 +152,7 @@ def _at_moments(
                 limit=breach.limit,
                 sibling=_sibling(new, below, breach, []),
                 of_all=breach.holder == ROOT,
-                **(lending(helper, found, after[key]) if helper else {}),
+                **(lending(helper, found, plans[1]) if helper else {}),
             )
         else:
             for fault in _at_figures(breach, old, new, below, in_use, helper):

@@ -16,12 +16,12 @@ from tests.web.console.test_changes import act, drafted
 from tests.web.console.test_pages import client_of
 from tidesched_web.accounts.models import User
 from tidesched_web.audit.models import AuditEntry
-from tidesched_web.clusters.models import Cluster, ClusterMode, PolicyRevision
+from tidesched_web.clusters.models import CardType, Cluster, ClusterMode, PolicyRevision
 from tidesched_web.console.forms.tide_plan import PlanForm
 from tidesched_web.console.tide_week import week_of
 from tidesched_web.engine.demo import FOUNDING_POLICY
 from tidesched_web.quota import tide
-from tidesched_web.quota.models import Queue, TidePlan, TideStep
+from tidesched_web.quota.models import CardQuota, Queue, TidePlan, TideStep
 from tidesched_web.quota.services.tide_plans import write_tide_plan
 from tidesched_web.scheduling.models import UsageRollup
 from tidesched_web.workloads.models import Gang
@@ -320,9 +320,41 @@ def test_more_for_training_than_there_is_names_whose_sum_it_is_and_what_would_he
         said = re.split(r"</div>\s*</div>|<section", html.unescape(page).partition('<div class="banner')[2])[0]
         assert "× L40S, but it has" in said
         assert "NVIDIA-" not in said
-        assert "Training may use at every hour what inference leaves free" in said
-        assert "Of the inference queues " in said
-        assert " leaves most unused now (" in said
+        assert "Inference that gives up cards does not lift this" in said
+        assert "let it give up cards" not in said
+
+
+def test_each_way_out_of_a_breach_lifts_it_when_it_is_followed(world):
+    """Inference gives up 2, and a queue of training gets 6 more than its tenant has: two ways, both lift it."""
+    client, first = client_of(world.admin), world.queues["search-training"]
+    CardQuota.objects.filter(queue=first, card_type__name=L40S).update(cards=12)
+    second = Queue.objects.create(
+        cluster=world.cluster, name="search-ranking", service_type="training", tenant=first.tenant,
+        business_line=first.business_line,
+    )  # fmt: skip
+    card = CardType.objects.get(cluster=world.cluster, name=L40S)
+    CardQuota.objects.create(cluster=world.cluster, card_type=card, service_type="training", queue=second, cards=8)
+    rows = {
+        "l7-line": ["0", "1"], "l7-x0-queue": "search-suggest-inference", "l7-x0-card": L40S, "l7-x0-act": "take",
+        "l7-x1-queue": "search-training", "l7-x1-card": L40S, "l7-x1-act": "add",
+    }  # fmt: skip
+
+    def said(**more: object) -> str:
+        page = client.post("/clusters/demo/new/tide-plan/week/", sent(**{**rows, **more})).content.decode()
+        return re.split(r"</div>\s*</div>|<section", html.unescape(page).partition('role="alert"')[2])[0]
+
+    breach = said(**{"l7-x1-cards": "6"})
+    assert "below Search would add up to 26 × L40S, but it has 20." in breach
+    assert "Take the line of search-training out of “days: day”: it gets 6 × L40S more there." in breach
+    assert "Or let search-ranking give up 6 × L40S in the same layer" in breach
+    assert "Inference that gives up cards does not lift this" in breach
+    gives = {"l7-line": ["0", "1", "2"], "l7-x2-queue": "search-ranking", "l7-x2-card": L40S, "l7-x2-act": "take"}
+    assert said(**{"l7-line": ["0"]}) == ""
+    assert said(**gives, **{"l7-x1-cards": "6", "l7-x2-cards": "6"}) == ""
+    assert "Let search-training get 6 × L40S less in “days: day”: it gets 8" in said(
+        **gives, **{"l7-x1-cards": "8", "l7-x2-cards": "2"}
+    )
+    assert said(**gives, **{"l7-x1-cards": "2", "l7-x2-cards": "2"}) == ""
 
 
 @pytest.mark.parametrize(
