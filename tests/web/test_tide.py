@@ -111,13 +111,42 @@ def test_what_plans_make_of_a_figure_now_or_next_is_one_stretch():
     (then,) = tide_turns.turns(BASE, [nights], noon)
     assert (then.start, then.end, then.is_open, then.lends, then.by) == (now.start, now.end, False, False, 4)
     (first,) = tide_turns.turns(BASE, [more, nights], evening)
-    assert (first.cards, first.end) == (12, at("2026-03-04T23:00:00")), "until another figure holds"
+    assert (first.cards, first.end) == (12, at("2026-03-05T07:00:00")), "when the base holds again"
+    assert [(one.at, one.cards) for one in first.changes] == [
+        (at("2026-03-04T23:00:00"), 16), (at("2026-03-05T00:00:00"), 12)
+    ]  # fmt: skip
     always = plan(layer("00:00", "24:00", quota={"chat": {H: {"add": -3}}}), name="always")
     (lent,) = tide_turns.turns(BASE, [always], noon)
     assert (lent.start, lent.end, lent.lends, lent.by) == (None, None, True, 3)
     rare = plan(layer(days=["mon"]), exceptions={"2026-03-09": "none"})
     assert tide_turns.turns(BASE, [rare], noon) == [], "not in the next eight days"
     assert tide_turns.turns({"chat": {H: 10}}, [nights], evening) == [], "no queue of theirs"
+
+
+def test_two_plans_on_one_figure_are_one_stretch_with_parts():
+    """One lends at every hour, one lends more by night: nothing comes back but what the second one lends."""
+    whole = plan(layer("00:00", "24:00", quota={"chat": {H: {"add": -6}}}), name="always")
+    night = plan(layer("14:00", "23:00", quota={"chat": {H: {"add": -4}}}), name="night")
+    plans = tide.in_order([night, whole])
+    (noon,) = tide_turns.turns({"chat": {H: 16}}, plans, at("2026-03-04T12:00:00"))
+    assert (noon.cards, noon.plans, noon.end) == (10, ("always",), None)
+    assert noon.start == at("2026-03-03T23:00:00"), "when the night before was over"
+    assert [(one.at, one.cards, one.plans) for one in noon.changes[:2]] == [
+        (at("2026-03-04T14:00:00"), 6, ("always", "night")), (at("2026-03-04T23:00:00"), 10, ("always",))
+    ]  # fmt: skip
+    assert (noon.least, noon.standing) == (6, ("always",))
+    (evening,) = tide_turns.turns({"chat": {H: 16}}, plans, at("2026-03-04T18:00:00"))
+    assert (evening.cards, evening.start, evening.by, evening.end) == (6, at("2026-03-04T14:00:00"), 10, None)
+    assert (evening.changes[0].cards, evening.least) == (10, 6)
+
+
+def test_a_layer_that_follows_on_itself_changes_nothing():
+    whole = plan(layer("00:00", "24:00"), name="always")
+    assert tide.next_change([whole], at("2026-03-04T12:00:00")) is None
+    assert tide.last_change([whole], at("2026-03-04T12:00:00")) is None
+    week = plan(layer("00:00", "24:00", ["mon", "tue", "wed", "thu", "fri"]))
+    assert tide.next_change([week], at("2026-03-04T12:00:00")) == at("2026-03-07T00:00:00"), "the end of Friday"
+    assert tide.last_change([week], at("2026-03-04T12:00:00")) == at("2026-03-02T00:00:00")
 
 
 def test_the_time_zone_of_the_plan_decides():

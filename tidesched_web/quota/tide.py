@@ -167,15 +167,19 @@ def ended_layers(plan: Plan, now: dt.datetime) -> list[Ended]:
 
 
 def next_change(plans: Sequence[Plan], now: dt.datetime, *, days: int = 8) -> dt.datetime | None:
-    """The next moment at which a layer opens or closes, within ``days``."""
-    edges = [edge for edge, _opens, _layer in _edges(plans, now, days) if edge > now]
-    return min(edges, default=None)
+    """The next moment from which other layers are open, within ``days``; one that follows on itself changes nothing."""
+    edges = sorted({edge for edge, _opens, _layer in _edges(plans, now, days) if edge > now})
+    return next((edge for edge in edges if _other_layers(plans, edge)), None)
 
 
 def last_change(plans: Sequence[Plan], now: dt.datetime, *, days: int = 8) -> dt.datetime | None:
-    """The newest moment up to ``now`` at which a layer opened or closed, within ``days``."""
-    edges = [edge for edge, _opens, _layer in _edges(plans, now - dt.timedelta(days=days), days + 2) if edge <= now]
-    return max(edges, default=None)
+    """The newest moment up to ``now`` since which other layers are open, within ``days``."""
+    edges = {edge for edge, _opens, _layer in _edges(plans, now - dt.timedelta(days=days), days + 2) if edge <= now}
+    return next((edge for edge in sorted(edges, reverse=True) if _other_layers(plans, edge)), None)
+
+
+def _other_layers(plans: Sequence[Plan], edge: dt.datetime) -> bool:
+    return open_layers(plans, edge) != open_layers(plans, edge - dt.timedelta(microseconds=1))
 
 
 def about(plans: Iterable[Plan], queue: str, card: str) -> list[Plan]:

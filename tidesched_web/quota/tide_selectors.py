@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import math
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from django.db.models import BooleanField, Q, QuerySet
@@ -16,11 +16,13 @@ from tidesched_web.clusters.selectors import visible_clusters
 from tidesched_web.common.models import ServiceType
 from tidesched_web.common.permissions import Access
 from tidesched_web.quota import tide, tide_rules
-from tidesched_web.quota.models import Queue, SyncState, TidePlan
+from tidesched_web.quota.models import Queue, SyncState, TidePlan, TideStep
 from tidesched_web.quota.selectors import card_quota_of, with_card_quota
 from tidesched_web.quota.tide_turns import Turn, turns
 from tidesched_web.quota.tree_selectors import quota_trees
 
+# So many later parts of a stretch are named.
+NEXT_PARTS = 2
 _NAMES_OWN_QUEUE = """
 EXISTS (SELECT 1 FROM jsonb_array_elements(quota_tideplan.layers) AS layer,
                       jsonb_object_keys(layer->'quota') AS named
@@ -168,18 +170,35 @@ def effective_of(queues: Iterable[Queue]) -> dict[int, dict[str, int]]:
 
 @dataclass(frozen=True)
 class QueueTurn:
-    """What tide plans make of a figure of a queue, now or next; ``sent``: what the cluster was sent of it."""
+    """What tide plans make of a figure of a queue, now or next; ``since``: when the present figure was sent."""
 
     queue: Queue
     turn: Turn
+    since: dt.datetime | None = None
 
     @property
     def sent(self) -> int:
+        """What the cluster was sent of it."""
         return int(self.queue.tide.get(self.turn.card, self.turn.base))
+
+    @property
+    def moved(self) -> int:
+        """How many cards that lends or gives."""
+        return max(0, self.turn.base - self.sent if self.turn.lends else self.sent - self.turn.base)
+
+    @property
+    def next_parts(self) -> list[dict[str, Any]]:
+        """The next parts of the stretch: how many cards each is about, and how many fewer than before."""
+        found, before = [], self.turn.by
+        for change in self.turn.changes[:NEXT_PARTS]:
+            by = abs(change.cards - self.turn.base)
+            found.append({"at": change.at, "by": by, "back": max(0, before - by), "plans": change.plans})
+            before = by
+        return found
 
 
 def turns_of(queues: QuerySet[Queue], clusters: Iterable[Cluster]) -> list[QueueTurn]:
-    """What tide plans lend from these queues (in sight) and give them in each cluster, now or next. Two queries.
+    """What tide plans lend from these queues (in sight) and give them in each cluster, now or next. Three queries.
 
     Of a plan that is about other queues too only its name is in it.
     """
@@ -191,12 +210,30 @@ def turns_of(queues: QuerySet[Queue], clusters: Iterable[Cluster]) -> list[Queue
     rows: dict[int, list[Queue]] = {}
     for row in with_card_quota(queues.filter(theirs)).order_by("name") if plans else ():
         rows.setdefault(row.cluster_id, []).append(row)
-    return [one for pk, named in rows.items() for one in _turns(named, plans[pk], by_cluster[pk])]
+    return _with_steps([one for pk, named in rows.items() for one in _turns(named, plans[pk], by_cluster[pk])])
 
 
 def turns_of_queue(queue: Queue, cluster: Cluster) -> list[QueueTurn]:
-    """`turns_of` one queue that came through `with_card_quota`. One query."""
-    return _turns([queue], _plans_on([cluster.pk]).get(cluster.pk, []), cluster)
+    """`turns_of` one queue that came through `with_card_quota`. Two queries."""
+    return _with_steps(_turns([queue], _plans_on([cluster.pk]).get(cluster.pk, []), cluster))
+
+
+def _with_steps(found: list[QueueTurn]) -> list[QueueTurn]:
+    """Of the open ones since when the cluster has the figure: by its step; by the clock where no step is kept."""
+    queues = {one.queue.pk for one in found if one.turn.is_open}
+    steps = TideStep.objects.filter(queue__in=queues).order_by("queue_id", "card", "-id").distinct("queue_id", "card")
+    newest = {(step.queue_id, step.card): step for step in steps} if queues else {}
+    told = []
+    for one in found:
+        step = newest.get((one.queue.pk, one.turn.card))
+        if not one.turn.is_open:
+            since = None
+        elif step is None:
+            since = one.turn.start if one.sent == one.turn.cards else None
+        else:
+            since = step.at if step.after == one.sent else None
+        told.append(replace(one, since=since))
+    return told
 
 
 def _plans_on(cluster_ids: Iterable[int]) -> dict[int, list[tide.Plan]]:

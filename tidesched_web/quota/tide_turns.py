@@ -15,10 +15,21 @@ AHEAD = dt.timedelta(days=8)
 
 
 @dataclass(frozen=True, slots=True)
-class Turn:
-    """A stretch in which a figure is not its base: fewer cards are lent, more are got.
+class Change:
+    """From ``at`` on another figure holds, which is not the base either; ``cards`` of it, by ``plans``."""
 
-    ``start`` is None where it began more than two days ago, ``end`` where it goes on for more than eight.
+    at: dt.datetime
+    cards: int
+    plans: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """A stretch in which a figure stays below its base (cards are lent), or above it (more are got).
+
+    ``cards`` and ``plans`` are those of its present or first part, which began at ``start``: None where that was more
+    than two days ago. ``changes`` are its later parts. ``end``: when the base holds again, None where that is not
+    within eight days; then ``least`` of it stays all the time, by the plans of ``standing``.
     """
 
     queue: str
@@ -29,6 +40,9 @@ class Turn:
     end: dt.datetime | None
     plans: tuple[str, ...]
     is_open: bool
+    changes: tuple[Change, ...] = ()
+    least: int = 0
+    standing: tuple[str, ...] = ()
 
     @property
     def lends(self) -> bool:
@@ -43,7 +57,7 @@ class Turn:
 def turns(base: Quota, plans: Sequence[Plan], now: dt.datetime) -> list[Turn]:
     """Of each figure the stretch that is open now, or else the next one; the open ones first, then by their start.
 
-    By the layers alone: what inference keeps of them is of a moment. O(steps of the plans × figures).
+    By the layers of all plans together: what inference keeps of them is of a moment. O(steps of the plans × figures).
     """
     first, last = now - _BACK, now + AHEAD
     steps = tide.steps(base, plans, first, last)
@@ -60,22 +74,42 @@ def turns(base: Quota, plans: Sequence[Plan], now: dt.datetime) -> list[Turn]:
 def _first_turn(
     steps: Sequence[Step], plans: Sequence[Plan], queue: str, card: str, base: int, now: dt.datetime
 ) -> Turn | None:
+    def cards_of(step: Step) -> int:
+        return step.quota[queue].get(card, 0)
+
+    def side(step: Step) -> int:
+        return (cards_of(step) > base) - (cards_of(step) < base)
+
     run: list[Step] = []
     for step in steps:
-        cards = step.quota[queue].get(card, 0)
-        if run and cards == run[-1].quota[queue].get(card, 0):
+        if run and side(step) == side(run[0]):
             run.append(step)
         elif run and run[-1].end > now:
             break
         else:
-            run = [step] if cards != base else []
+            run = [step] if cards_of(step) != base else []
     if not run or run[-1].end <= now:
         return None
-    names = {name for step in run for name in _plans_about(plans, step.open, queue, card)}
-    start, end, cards = run[0].start, run[-1].end, run[0].quota[queue].get(card, 0)
-    return Turn(queue, card, base, cards, start, end, tuple(sorted(names)), is_open=start <= now)
+    about = [_plans_about(plans, step.open, queue, card) for step in run]
+    found = [Change(run[0].start, cards_of(run[0]), _in_order(about[0]))]
+    for step, names in zip(run[1:], about[1:], strict=True):
+        if cards_of(step) != found[-1].cards:
+            found.append(Change(step.start, cards_of(step), _in_order(names)))
+    at = max((place for place, part in enumerate(found) if part.at <= now), default=0)
+    ahead = [names for step, names in zip(run, about, strict=True) if step.end > now]
+    return Turn(
+        queue, card, base, found[at].cards, found[at].at, run[-1].end, found[at].plans,
+        is_open=run[0].start <= now,
+        changes=tuple(found[at + 1 :]),
+        least=min(abs(part.cards - base) for part in found[at:]),
+        standing=_in_order(set.intersection(*ahead)),
+    )  # fmt: skip
 
 
 def _plans_about(plans: Sequence[Plan], open_now: tide.Open, queue: str, card: str) -> set[str]:
     """The plans with an open layer that names this figure."""
     return {plans[place].name for place, layer in open_now if card in plans[place].layers[layer].quota.get(queue, {})}
+
+
+def _in_order(names: set[str]) -> tuple[str, ...]:
+    return tuple(sorted(names))

@@ -17,7 +17,7 @@ from tests.web.console.test_pages import MAX_QUERIES, client_of
 from tidesched_web.accounts.models import BusinessLine, Membership, Tenant, User
 from tidesched_web.clusters.models import CardType
 from tidesched_web.quota import tide
-from tidesched_web.quota.models import CardQuota, Queue
+from tidesched_web.quota.models import CardQuota, Queue, TideStep
 from tidesched_web.quota.services.tide_plans import write_tide_plan
 from tidesched_web.scheduling.models import QueueUsage, ReclaimVictim, TidePoint, UsageRollup
 from tidesched_web.workloads.models import Gang
@@ -172,10 +172,44 @@ def test_what_is_lent_tonight_and_when_it_comes_back_is_said(world, path) -> Non
     assert now in page
     assert "maps-route-inference" not in page, "the other side is not theirs"
     Queue.objects.filter(name="search-suggest-inference").update(tide={L40S: 8})
-    assert "The cluster was sent 8: what inference uses is never taken from it." in shown()
+    assert "Lent at this moment: 2, its quota is 8: what inference uses is never taken from it." in shown()
     lending(world, start="23:00")
     page = re.sub(r"\s+(?=[,.])", "", shown())
     assert "gives up 4 of 10 × L40S, from 2026-03-04 23:00:00 UTC, back at 2026-03-05 06:00:00 UTC, by nights." in page
+
+
+@pytest.mark.parametrize("path", ["/", "/clusters/demo/queues/search-suggest-inference/"])
+def test_what_two_plans_lend_comes_back_by_the_schedule_of_both(world, path) -> None:
+    """One lends 2 at every hour, the other 4 more by night: in the morning 4 come back and 2 stay lent."""
+
+    def shown() -> str:
+        text = unescape(re.sub(r"<[^>]+>", "", client_of(world.member).get(path).content.decode()))
+        return re.sub(r"\s+(?=[,.])", "", " ".join(text.split()))
+
+    queue = Queue.objects.get(name="search-suggest-inference")
+    lending(world)
+    whole = {
+        "name": "", "days": list(tide.WEEKDAYS), "start": "00:00", "end": "24:00",
+        "quota": {queue.name: {L40S: {"add": -2}}},
+    }  # fmt: skip
+    write_tide_plan(cluster=world.cluster, name="always", document={"enabled": True, "layers": [whole]}, actor="tests")
+    Queue.objects.filter(pk=queue.pk).update(tide={L40S: 4})
+    sent = dt.datetime(2026, 3, 4, 19, 57, 24, tzinfo=dt.UTC)
+    TideStep.objects.create(
+        cluster=world.cluster, queue=queue, card=L40S, at=sent, answered_at=sent, before=8, after=4, wanted=4,
+        plans=["always", "nights"], answer="taken",
+    )  # fmt: skip
+    page = shown()
+    assert "gives up 6 of 10 × L40S, now, since 2026-03-04 19:57:24 UTC, by always, nights." in page
+    assert "At 2026-03-05 06:00:00 UTC: 4 of them back, 2 still given up, by always." in page
+    assert "No end for 2 of them as long as always stays on." in page
+    assert "back at" not in page
+    Queue.objects.filter(pk=queue.pk).update(tide={L40S: 7})
+    page = shown()
+    assert "gives up 6 of 10 × L40S, now, by always, nights." in page, (
+        "not since that step: it is not the plan's figure"
+    )
+    assert "Lent at this moment: 3, its quota is 7" in page
 
 
 def test_the_quota_of_a_tenant_is_what_holds_now_with_its_base(world) -> None:
