@@ -139,3 +139,15 @@ def test_a_policy_is_tried_stored_and_released(world):
     assert released.json()["released_at"]
     actions = AuditEntry.objects.order_by("-id").values_list("action", "reason")[:2]
     assert list(actions) == [("policy.release", "looked at it"), ("policy.set", "drill")]
+
+
+def test_all_wrong_members_are_listed_at_once_with_their_values(world):
+    queue = world.client("admin").read("queues/?name=acme-online")["results"][0]
+    wanted = {"weight": "heavy", "state": "Shut", "colour": "red", "priority": -1, "reason": "x"}
+    answer = world.client("admin").change("PATCH", f"queues/{queue['id']}/", wanted, If_Match="*")
+    assert answer.status_code == 400
+    said = {error["pointer"]: error["detail"] for error in answer.json()["errors"]}
+    assert said.keys() == {"/weight", "/state", "/colour", "/priority"}
+    assert said["/weight"] == "'heavy': a whole number is meant."
+    assert "Shut" in said["/state"]
+    assert "Known: reason, weight" in said["/colour"]
