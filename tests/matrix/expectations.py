@@ -35,7 +35,7 @@ CONSOLE_GET = {
         "in 404 200 200 200 404 200 200",
         """cluster_overview tide search queues gangs reclaims reclaims_taken reclaims_day reclaim sessions
         session_timings session nodes alerts
-        tree_file tree_export drift tide_plans tide_steps queue_new grants grant_new card_types priority_classes policy
+        tree_file tree_export drift tide_plans tide_steps grants grant_new card_types priority_classes policy
         policies policy_revision quota_tree quota_map changes""",
     ),
     "sees the tenant": (
@@ -44,7 +44,7 @@ CONSOLE_GET = {
         quota_branch change change_impact change_server change_day""",
     ),
     "leads on where the tenant is seen": ("in 404 302 302 404 404 302 302", "gang_by_name"),
-    "writes quota of the cluster": ("in 404 403 200 200 404 403 200", "quota_editor quota_editor_data"),
+    "writes quota of the cluster": ("in 404 403 200 200 404 403 200", "quota_editor quota_editor_data queue_new"),
     "administers the tenant": (
         "in 404 403 200 404 404 403 200",
         """tenant_edit member_invite member_remove project_edit project_delete business_line_edit business_line_delete
@@ -86,7 +86,8 @@ CONSOLE_POST = {
     "one's own password, which has to be typed": ("in 400 400 400 400 400 400 400", "password"),
     "asks what a change would do": ("in 404 200 200 404 404 200 200", "change_impact"),
     "makes it in the tenant": ("in 400 400 302 400 400 400 302", "project_new business_line_new"),
-    "makes it in the tenant, in a cluster": ("in 404 400 302 400 404 400 302", "queue_new grant_new"),
+    "makes it in the tenant, in a cluster": ("in 404 400 302 400 404 400 302", "grant_new"),
+    "makes it in the tenant, where they write quota of the cluster": ("in 404 403 302 400 404 403 302", "queue_new"),
     "verifies the audit log": ("in 403 403 403 403 403 302 302", "audit_verify"),
     "platform admin": (
         "in 403 403 403 403 403 403 302", "cluster_new cluster_offer audit_seal audit_drop tenant_new",
