@@ -85,6 +85,16 @@ _PLACES: dict[str, tuple[str, Promise]] = {
     "promise_unused": ("queues", _("Open the queues")),
 }
 
+# What they count is of all tenants: a reader of some finds less of it at the place that they lead to, or nothing.
+_OF_ALL_TENANTS = frozenset(
+    {"quota_over_hardware", "card_lost", "quota_without_card", "drift", "push_refused", "promise_unused"}
+)
+
+
+def of_all_tenants(alert: Alert) -> bool:
+    """Whether it may be about objects of any tenant."""
+    return alert.code in _OF_ALL_TENANTS
+
 
 def ends_by_itself(alert: Alert) -> bool:
     """Whether its condition is watched: then it is not closed by hand."""

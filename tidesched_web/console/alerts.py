@@ -13,7 +13,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from tidesched_web.console import amounts
-from tidesched_web.console.alert_words import alert_sentence, ends_by_itself, place_of
+from tidesched_web.console.alert_words import alert_sentence, ends_by_itself, of_all_tenants, place_of
 from tidesched_web.console.methods import acts_by_post
 from tidesched_web.console.page import Page, page
 from tidesched_web.console.paging import paged
@@ -48,6 +48,7 @@ def _shown(this: Page, rows: Any, *, everywhere: bool) -> HttpResponse:
                     "alert": alike[0],
                     "place": place_of(alike[0], everything=this.access.everything),
                     "by_itself": ends_by_itself(alike[0]),
+                    "beyond_sight": not this.access.everything and of_all_tenants(alike[0]),
                     "n": len(alike),
                     "since": min(alert.raised_at for alert in alike),
                 }

@@ -31,7 +31,7 @@ from tidesched_web.quota.selectors import with_promised
 def card_types(this: Page) -> HttpResponse:
     """What kinds of cards there are, how many, and how many are promised."""
     form = CardTypeFilter(this.request.GET)
-    rows = form.apply(with_promised(visible_card_types(this.access).filter(cluster=this.cluster)))
+    rows = form.apply(with_promised(visible_card_types(this.access).filter(cluster=this.cluster), this.access))
     part = paged(rows, ("name", "id"), this.request.GET.get("cursor", ""))
     return this.render("card_types/card_types.html", {"page": part, "form": form})
 

@@ -7,7 +7,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from django.contrib import messages
-from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpResponse
 from django.shortcuts import redirect
 from django.urls import reverse
@@ -34,7 +33,7 @@ from tidesched_web.console.forms.change import ApplyForm, ApproveForm, ChangeFil
 from tidesched_web.console.methods import acts_by_post, takes_forms
 from tidesched_web.console.page import Page, page
 from tidesched_web.console.paging import paged
-from tidesched_web.console.quota_editor import may_edit
+from tidesched_web.console.rights import need_writer, writes
 from tidesched_web.console.tide_reading import edited_plans, openings, plans_in_sight
 from tidesched_web.jobs.models import Job, JobKind
 from tidesched_web.jobs.selectors import earlier_answer, is_answered, job_by_id, newest_about, visible_job
@@ -74,7 +73,7 @@ def changes(this: Page) -> HttpResponse:
             "page": listed,
             "rows": listed.rows,
             "form": form,
-            "may_edit": may_edit(this.access),
+            "may_edit": writes(this.access),
             "record": forecast_view.record_line(record_of(this.access, this.cluster)),
         },
     )
@@ -224,7 +223,7 @@ def _approved_note(found: QuotaChange, access: Access, acts: Sequence[Act], *, d
         return ""
     if Act.APPLY not in acts:
         refused = refusal(found, access, Act.APPLY)
-        return refused.message if refused is not None and may_edit(access) else ""
+        return refused.message if refused is not None and writes(access) else ""
     if not due or found.apply_at is None:
         return ""
     if agrees_by_applying(found, access):
@@ -299,8 +298,7 @@ def _difference(entry: dict[str, Any]) -> dict[str, str]:
 def change_act(this: Page, pk: int, verb: str) -> HttpResponse:
     """Apply, approve, reject, cancel, retry, accept what moved, or roll back."""
     found = _change(this, pk)
-    if not may_edit(this.access):
-        raise PermissionDenied
+    need_writer(this)
     try:
         return _act(this, found, verb)
     except DomainError as error:
@@ -485,8 +483,7 @@ def change_day(this: Page, pk: int) -> HttpResponse:
         return other
     job = newest_about(this.access, this.user, _subject(found), JobKind.IMPACT_DAY)
     if this.request.method == "POST":
-        if not may_edit(this.access):
-            raise PermissionDenied
+        need_writer(this)
         job = start_day_impact(
             this.cluster, _plan(this, found).get("objects", ()), access=this.access, subject=_subject(found)
         )

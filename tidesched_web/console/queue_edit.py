@@ -20,7 +20,7 @@ from tidesched_web.console.forms.queue import QueueEditForm, QueueForm
 from tidesched_web.console.intent import carried, drafted
 from tidesched_web.console.methods import takes_forms
 from tidesched_web.console.page import Page, page
-from tidesched_web.console.rights import manages, need_admin_of
+from tidesched_web.console.rights import manages, need_admin_of, need_writer, writes
 from tidesched_web.quota.dependent_selectors import dependents_of
 from tidesched_web.quota.models import Queue, QueueState
 from tidesched_web.quota.owner_selectors import lines_managed, projects_managed, room_of_owners
@@ -53,6 +53,7 @@ def _trail(this: Page, found: Queue | None = None) -> list[tuple[str, str]]:
 @page(section="queues")
 def queue_new(this: Page) -> HttpResponse:
     """A queue with its card quota: drafted for a review, or made at once, after the approval where one is due."""
+    need_writer(this, "queues")
     projects, lines = list(projects_managed(this.access)), list(lines_managed(this.access))
     asked = this.request.GET.get("owner", "")
     start: dict[str, Any] = {
@@ -94,7 +95,7 @@ def queue_new(this: Page) -> HttpResponse:
         at_once=MAKE,
         trail=_trail(this),
         missing=not projects and not lines,
-        grid=this.access.administers or bool(this.access.admin_of),
+        grid=writes(this.access),
     )
 
 

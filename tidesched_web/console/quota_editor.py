@@ -7,7 +7,6 @@ from typing import Any
 
 import orjson
 from django.contrib import messages
-from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpResponse, JsonResponse
 from django.shortcuts import redirect
 from django.utils import timezone
@@ -28,26 +27,16 @@ from tidesched_web.changes.selectors import (
     written_since,
 )
 from tidesched_web.common.errors import DomainError
-from tidesched_web.common.permissions import Access
 from tidesched_web.common.plain_json import check_plain
 from tidesched_web.console import quota_grid
 from tidesched_web.console.methods import acts_by_post
 from tidesched_web.console.page import Page, page
 from tidesched_web.console.quota_editor_words import words
+from tidesched_web.console.rights import need_writer
 from tidesched_web.quota.selectors import turned_by_plans, visible_queues_of
 
 MAX_EDITS = 4 * 2**20
 LONGEST_MARK = 64
-
-
-def may_edit(access: Access) -> bool:
-    """Whether the reader may change any quota at all."""
-    return access.administers or bool(access.admin_of)
-
-
-def _writer(this: Page) -> None:
-    if not may_edit(this.access):
-        raise PermissionDenied
 
 
 def draft_of(this: Page, text: str | None) -> QuotaChange | None:
@@ -66,7 +55,7 @@ def draft_of(this: Page, text: str | None) -> QuotaChange | None:
 @page(section="quota")
 def editor(this: Page) -> HttpResponse:
     """The page; its cells come with `editor_data`."""
-    _writer(this)
+    need_writer(this)
     draft = draft_of(this, this.request.GET.get("change"))
     warm(this.cluster.pk)
     sent = draft is not None and draft.state != ChangeState.DRAFT
@@ -80,7 +69,7 @@ def editor_data(this: Page) -> HttpResponse:
     A page that has this version of the tree gets what moves without an edit alone, or 304 where that is the same too;
     one that has an older version also gets who wrote since.
     """
-    _writer(this)
+    need_writer(this)
     draft = draft_of(this, this.request.GET.get("change"))
     cluster, access = this.cluster, this.access
     version = tree_version(cluster)  # before the rest, which then is at least as new
@@ -182,7 +171,7 @@ def _mark(text: str) -> str:
 @page()
 def check(this: Page) -> HttpResponse:
     """What the rules say to the edits so far; nothing is kept."""
-    _writer(this)
+    need_writer(this)
     try:
         plan = services.check(cluster=this.cluster, edits=_edits(_body(this)), access=this.access)
     except DomainError as error:
@@ -196,7 +185,7 @@ def check(this: Page) -> HttpResponse:
 @page(section="quota")
 def review(this: Page) -> HttpResponse:
     """Keep the edits as a draft and go to its review."""
-    _writer(this)
+    need_writer(this)
     draft = draft_of(this, this.request.POST.get("change"))
     try:
         sent: dict[str, Any] = {

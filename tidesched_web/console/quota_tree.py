@@ -17,8 +17,8 @@ from tidesched_web.console.export import csv_list
 from tidesched_web.console.figures import quota_map
 from tidesched_web.console.forms.tree import TreeFilter
 from tidesched_web.console.page import Page, page
-from tidesched_web.console.quota_editor import may_edit
 from tidesched_web.console.quota_tree_rows import Row, Shown, pruned, tree_rows
+from tidesched_web.console.rights import writes
 from tidesched_web.scheduling.tree_selectors import (
     Place,
     TreeSums,
@@ -110,7 +110,7 @@ def tree(this: Page) -> HttpResponse:
                 "form": form,
                 "chart": _chart(this, form, _cards(sums)),
                 "line": _line([], sums),
-                "may_edit": may_edit(this.access),
+                "may_edit": writes(this.access),
             },
         )
     export = this.request.GET.get("format") == "csv"
@@ -144,7 +144,7 @@ def tree(this: Page) -> HttpResponse:
             "cut": cut,
             "line": _line(rows, sums),
             "narrowed": bool(form.chips()),
-            "may_edit": may_edit(this.access),
+            "may_edit": writes(this.access),
         },
     )
 

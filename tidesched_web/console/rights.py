@@ -5,7 +5,7 @@ And what a page says to a reader for whom it has no such button: who may do it, 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from django.core.exceptions import PermissionDenied
 from django.http import Http404
@@ -13,6 +13,7 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy
 
 from tidesched_web.accounts.models import Tenant
+from tidesched_web.accounts.selectors import visible_tenants
 from tidesched_web.changes.acts import Act, refusal
 from tidesched_web.changes.models import ChangeState, QuotaChange
 from tidesched_web.common.permissions import Access
@@ -24,10 +25,19 @@ def manages(access: Access, tenant_id: int | None) -> bool:
     return access.administers or (tenant_id is not None and tenant_id in access.admin_of)
 
 
+class Refused(PermissionDenied):
+    """The page is not for this reader; its 403 says for whom it is."""
+
+    def __init__(self, limit: Limit | None) -> None:
+        super().__init__()
+        self.limit = limit
+
+
 def need_admin_of(this: Page, tenant_id: int | None) -> None:
     """Only for admins of the tenant and of the platform."""
     if not manages(this.access, tenant_id):
-        raise PermissionDenied
+        tenant = visible_tenants(this.access).filter(pk=tenant_id).first() if tenant_id is not None else None
+        raise Refused(limit_of(this.access, "page", tenant))
 
 
 def need_administrator(this: Page) -> None:
@@ -42,10 +52,19 @@ def need_whole_sight(this: Page) -> None:
         raise Http404
 
 
-def need_writer(this: Page) -> None:
-    """Only for who may change any quota: platform admins and tenant admins."""
-    if not this.access.administers and not this.access.admin_of:
-        raise PermissionDenied
+def writes(access: Access) -> bool:
+    """Whether the reader may change any quota at all: platform admins and tenant admins."""
+    return access.administers or bool(access.admin_of)
+
+
+def need_writer(this: Page, what: str = "quota") -> None:
+    """Only for who may change any quota; ``what`` is a key of the table of what is said to others."""
+    if writes(this.access):
+        return
+    limit, own = limit_of(this.access, what), visible_tenants(this.access).filter(pk__in=this.access.tenant_ids)[:2]
+    if limit is not None and len(own) == 1:  # whom a member of one tenant asks is known
+        limit = replace(limit, tenant=own[0])
+    raise Refused(limit)
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +77,10 @@ class Limit:
 
 # What a tenant's admins may do beside platform admins; the second text is for what belongs to no tenant.
 _OF_TENANT: dict[str, tuple[Promise, Promise]] = {
+    "page": (
+        gettext_lazy("Only a platform admin or an admin of tenant %(tenant)s can do this."),
+        gettext_lazy("Only a platform admin can do this."),
+    ),
     "queue": (
         gettext_lazy("Only a platform admin or an admin of tenant %(tenant)s can edit, close or delete this queue."),
         gettext_lazy("Only a platform admin can edit, close or delete this queue: it belongs to no tenant."),
@@ -88,6 +111,7 @@ _OF_TENANT: dict[str, tuple[Promise, Promise]] = {
 _OF_WRITERS: dict[str, Promise] = {
     "quota": gettext_lazy("Only a platform admin, or an admin of the tenant that a quota belongs to, can edit quotas."),
     "queues": gettext_lazy("Only a platform admin or an admin of a tenant can make queues."),
+    "inbox": gettext_lazy("Only a platform admin or an admin of a tenant can approve changes."),
 }
 # What is for platform admins alone.
 _OF_PLATFORM: dict[str, Promise] = {

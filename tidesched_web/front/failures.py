@@ -47,7 +47,7 @@ def permission_denied(request: HttpRequest, exception: Exception) -> HttpRespons
     if _for_api(request):
         text = str(exception) or "You may not do this."
         return problem_json.answer(DomainError("permission_denied", text), request)
-    return _page(request, "403.html", HTTPStatus.FORBIDDEN)
+    return _page(request, "403.html", HTTPStatus.FORBIDDEN, {"limit": getattr(exception, "limit", None)})
 
 
 def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:  # noqa: ARG001  # Django gives it
@@ -57,9 +57,11 @@ def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:  # no
     return _page(request, "404.html", HTTPStatus.NOT_FOUND)
 
 
-def _page(request: HttpRequest, template: str, status: HTTPStatus) -> HttpResponse:
+def _page(
+    request: HttpRequest, template: str, status: HTTPStatus, context: dict[str, Any] | None = None
+) -> HttpResponse:
     """A page without the form's token: Django's own pages look for it in the body, which need not be readable."""
-    return render(request, template, status=int(status))
+    return render(request, template, context, status=int(status))
 
 
 def server_error(request: HttpRequest) -> HttpResponse:

@@ -6,7 +6,19 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from django.contrib.postgres.expressions import ArraySubquery
-from django.db.models import Case, Exists, ExpressionWrapper, F, IntegerField, OuterRef, QuerySet, Subquery, Sum, When
+from django.db.models import (
+    Case,
+    Exists,
+    ExpressionWrapper,
+    F,
+    IntegerField,
+    OuterRef,
+    QuerySet,
+    Subquery,
+    Sum,
+    Value,
+    When,
+)
 from django.db.models.expressions import Combinable, RawSQL
 from django.db.models.functions import Coalesce, JSONObject
 
@@ -144,8 +156,14 @@ COALESCE((SELECT sum((queue.tide->>clusters_cardtype.name)::bigint - COALESCE(ba
 """
 
 
-def with_promised(card_types: QuerySet[CardType]) -> QuerySet[CardType]:
-    """Card types with what the queues may use of them now: ``inference_quota`` and ``training_quota``, in cards."""
+def with_promised(card_types: QuerySet[CardType], access: Access) -> QuerySet[CardType]:
+    """Card types with what the queues may use of them now: ``inference_quota`` and ``training_quota``, in cards.
+
+    Both are None for who sees only some tenants: the sum less their own quota would be that of the others.
+    """
+    if not access.everything:
+        unknown = Value(None, output_field=IntegerField())
+        return card_types.annotate(inference_quota=unknown, training_quota=unknown)
 
     def promised(service_type: ServiceType) -> Combinable:
         rows = CardQuota.objects.filter(card_type=OuterRef("pk"), service_type=service_type, queue__isnull=False)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import html
 
 import pytest
+from django.utils import timezone
 
 from tests.web.console import world as story
 from tests.web.console.cast import H200
@@ -113,8 +114,9 @@ DOORS: dict[str, tuple[str, ...]] = {
     "members": ("/tenants/search/invite/",),
     "own_quota": ("draft queue/search-training",),
     "quota": ("draft ",),
-    # The form opens for all and says what is missing; what it sends is a draft.
-    "queues": ("draft ",),
+    "queues": ("draft ", "/clusters/demo/new/queue/"),
+    "inbox": ("look /waiting/",),
+    "page": ("/clusters/demo/queues/search-training/edit/", "/tenants/search/edit/"),
     "tide_plan": tuple(f"{LIST}nights/{act}/" for act in ("edit", "switch", "take-back")),
     "tide_plans": ("/clusters/demo/new/tide-plan/",),
     "delete_tenant": ("/tenants/search/delete/", "/tenants/search/approval/"),
@@ -134,7 +136,8 @@ def _opens(user: User, cluster: Cluster, door: str) -> bool:
         except DomainError as error:
             return error.status not in (403, 404)
         return True
-    status = client_of(user).post(door, {}).status_code
+    client = client_of(user)
+    status = (client.get(door[5:]) if door.startswith("look ") else client.post(door, {})).status_code
     assert status < 500, door
     return status not in (403, 404)
 
@@ -151,3 +154,40 @@ def test_each_sentence_about_who_may_is_as_the_rule_that_refuses_the_act(world, 
             for door in doors:
                 address = door.format(alert=alert.pk)
                 assert _opens(user, world.cluster, address) is (limit is None), (user.username, what, door)
+
+
+@pytest.mark.parametrize(
+    ("address", "said"),
+    [
+        ("/clusters/demo/quota/edit/", "an admin of the tenant that a quota belongs to, can edit quotas."),
+        ("/waiting/", "Only a platform admin or an admin of a tenant can approve changes."),
+        ("/clusters/demo/new/queue/", "Only a platform admin or an admin of a tenant can make queues."),
+        ("/tenants/search/edit/", "Only a platform admin or an admin of tenant Search can do this."),
+    ],
+)
+def test_a_page_that_a_member_may_not_open_says_who_may_and_leads_to_them(world, address, said) -> None:
+    answer = client_of(world.member).get(address)
+    text = html.unescape(" ".join(answer.content.decode().split()))
+    assert answer.status_code == 403
+    assert said in text
+    assert 'href="/tenants/search/members/?role=admin">See its admins' in text
+
+
+def test_what_the_quotas_of_all_tenants_add_up_to_is_for_who_sees_them_all(world, lead) -> None:
+    """Less one's own quota it would be that of the others."""
+    address = "/clusters/demo/card-types/"
+    for user, shown in ((world.member, False), (lead, False), (world.auditor, True), (world.admin, True)):
+        assert ("Inference quota" in page(user, address)) is shown, user.username
+        rows = client_of(user).get(address).context["page"].rows
+        assert all((row.inference_quota is not None) is shown for row in rows), user.username
+
+
+def test_an_alert_about_all_tenants_says_so_to_who_sees_some(world) -> None:
+    """Where it leads to they may find nothing."""
+    Alert.objects.create(
+        cluster=world.cluster, code="drift", key="drift", severity="warning", message="", numbers={"objects": 1},
+        raised_at=timezone.now(),
+    )  # fmt: skip
+    said = "what it is about may be an object that you do not see"
+    for user, wanted in ((world.member, True), (world.auditor, False)):
+        assert (said in page(user, "/clusters/demo/alerts/")) is wanted, user.username

@@ -194,7 +194,7 @@ class CardTypes(TreeWrites):
     filterset_class = CardTypeFilters
 
     def visible(self) -> QuerySet[CardType]:
-        return with_promised(visible_card_types(self.access))
+        return with_promised(visible_card_types(self.access), self.access)
 
     @extend_schema(
         request=CardTypeInput,

@@ -165,8 +165,10 @@ class CardTypeDocument(serializers.Serializer[Any]):
     kind = serializers.ChoiceField(choices=CardKind.choices)
     parent = serializers.CharField(source="parent.name", default=None, allow_null=True)  # type: ignore[assignment]
     hardware = serializers.IntegerField()
-    inference_quota = serializers.IntegerField()
-    training_quota = serializers.IntegerField()
+    inference_quota = serializers.IntegerField(
+        allow_null=True, help_text="Of all queues now; null for callers who see only some tenants."
+    )
+    training_quota = serializers.IntegerField(allow_null=True, help_text="The same of training queues.")
     discovered = serializers.BooleanField()
     aliases = serializers.ListField(child=serializers.CharField())
     last_seen_at = serializers.DateTimeField(allow_null=True)
