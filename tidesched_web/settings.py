@@ -201,7 +201,7 @@ PASSWORD_LENGTH = env.PASSWORD_LENGTH
 AUTH_PASSWORD_VALIDATORS = [
     {"NAME": "django.contrib.auth.password_validation.UserAttributeSimilarityValidator"},
     {
-        "NAME": "django.contrib.auth.password_validation.MinimumLengthValidator",
+        "NAME": "tidesched_web.accounts.password_length.MinimumLength",
         "OPTIONS": {"min_length": PASSWORD_LENGTH},
     },
     {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},

@@ -29,6 +29,16 @@ from tidesched_web.console.page import Page, page
 YEAR = 365 * 24 * 3600
 
 
+def in_chosen_language(request: HttpRequest) -> HttpResponse | None:
+    """`?language=` of a page before the sign-in sets the language of this browser and shows the page in it."""
+    language = request.GET.get("language", "")
+    if language not in dict(settings.LANGUAGES):
+        return None
+    response = redirect(request.path)
+    response.set_cookie(settings.LANGUAGE_COOKIE_NAME, language, max_age=YEAR, samesite="Lax")
+    return response
+
+
 class SignIn(LoginView):
     """The door; the language can be chosen here already."""
 
@@ -46,11 +56,8 @@ class SignIn(LoginView):
 
     def get(self, request: HttpRequest, *args: object, **kwargs: object) -> HttpResponse:
         """`?language=` sets the language of this browser."""
-        language = request.GET.get("language", "")
-        if language in dict(settings.LANGUAGES):
-            response = redirect("console:sign_in")
-            response.set_cookie(settings.LANGUAGE_COOKIE_NAME, language, max_age=YEAR, samesite="Lax")
-            return response
+        if (chosen := in_chosen_language(request)) is not None:
+            return chosen
         answer: HttpResponse = super().get(request, *args, **kwargs)
         return answer
 

@@ -32,7 +32,12 @@ def rules(this: Page) -> HttpResponse:
         "version": cluster.version,
     }
     form = RulesForm(this.request.POST or None, initial=start)
-    if this.request.method == "POST" and form.is_valid() and carried(this, form, {RULES: form.document()}, key=RULES):
+    done = _("The rules are saved and hold from now on.")
+    if (
+        this.request.method == "POST"
+        and form.is_valid()
+        and carried(this, form, {RULES: form.document()}, key=RULES, done=done)
+    ):
         return redirect("console:quota_tree", cluster.slug)
     trail = [
         (cluster.name, reverse("console:cluster_overview", args=[cluster.slug])),
@@ -51,7 +56,12 @@ def tenant_approval(this: Page, tenant: str) -> HttpResponse:
     form = ReasonForm(this.request.POST or None, initial={"version": found.version})
     key = key_of("tenant", found.slug)
     edits = {key: {"approval_required": asks}}
-    if this.request.method == "POST" and form.is_valid() and carried(this, form, edits, key=key):
+    done = (
+        _("From now on a second person has to approve each change of the quota of %(name)s.")
+        if asks
+        else _("Changes of the quota of %(name)s are applied without the approval of a second person from now on.")
+    ) % {"name": found.name}
+    if this.request.method == "POST" and form.is_valid() and carried(this, form, edits, key=key, done=done):
         return redirect("console:tenant", found.slug)
     trail = [
         (_("Tenants"), reverse("console:tenants")),

@@ -23,6 +23,7 @@ from tidesched_web.accounts.selectors import (
     visible_tenants,
 )
 from tidesched_web.common.errors import DomainError
+from tidesched_web.console.accounts import in_chosen_language
 from tidesched_web.console.edit_pages import delete_page, edit_page
 from tidesched_web.console.forms.edit import ReasonForm
 from tidesched_web.console.forms.people import InviteForm, NewPasswordForm, UserFilter, UserForm
@@ -161,6 +162,8 @@ def user_switch(this: Page, pk: int) -> HttpResponse:
 @sensitive_post_parameters()
 def invite(request: HttpRequest, secret: str) -> HttpResponse:
     """The door that a link opens: its person sets a password and is signed in. No account is needed to come here."""
+    if request.method == "GET" and (chosen := in_chosen_language(request)) is not None:
+        return chosen
     link = live_link(secret)
     form = NewPasswordForm(request.POST or None)
     if link is not None and request.method == "POST" and form.is_valid():
