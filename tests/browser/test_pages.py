@@ -226,7 +226,7 @@ OVER = """
 
 
 def test_no_figure_of_a_use_is_cut_and_none_lies_over_another(site: str, open_browser: Opener) -> None:
-    for width in (1440, 1024, 720):
+    for width in (1440, 1280, 1024, 720):
         watched = open_browser(site, width=width)
         watched.open("/clusters/demo/queues/")
         found = watched.page.evaluate(OVER)
