@@ -13,6 +13,7 @@ from tidesched_web.changes.documents import REPLACE, RULES, Fault
 from tidesched_web.changes.tree_document import PLATFORM, Document, key_of, kind_of, parts_of, pointer
 from tidesched_web.common.hints import Hints, cut
 from tidesched_web.common.sentences import gap
+from tidesched_web.engine.cards import near_card
 from tidesched_web.quota import tide_document
 
 MOST_PLANS: Final = 100
@@ -108,7 +109,7 @@ class _Names:
 
     def meant_card(self, name: str) -> str:
         """The same of a card type, in whose place another model is never offered."""
-        return self._offered(self.hints.near_card(name, lambda: sorted(self.cards)))
+        return self._offered(near_card(name, sorted(self.cards)) if self.hints.take() else None)
 
     @staticmethod
     def _offered(near: str | None) -> str:

@@ -7,8 +7,6 @@ import reprlib
 from collections.abc import Callable, Collection
 from typing import Any, Final
 
-from scheduler_core.model.card_names import nearest_card
-
 # Names are compared letter by letter. A request with thousands of wrong names would hold a worker, and the lock of a
 # tree, for minutes: so many of them are answered with the nearest known one.
 MOST_HINTS: Final = 20
@@ -46,10 +44,6 @@ class Hints:
         """
         return nearest(name, known() if callable(known) else known) if self.take() else None
 
-    def near_card(self, name: str, known: Callable[[], Collection[str]]) -> str | None:
-        """The same of the name of a card type."""
-        return near_card(name, known()) if self.take() else None
-
     def take(self) -> bool:
         """Whether one more hint may be given."""
         self._left -= 1
@@ -58,16 +52,12 @@ class Hints:
 
 def nearest(name: str, known: Collection[str]) -> str | None:
     """The known name that is spelt most like ``name``; compares with `MOST_COMPARED` of them at most."""
-    found = difflib.get_close_matches(name[:LONGEST_NAME], _compared(name, known), n=1)
+    found = difflib.get_close_matches(name[:LONGEST_NAME], compared(name, known), n=1)
     return found[0] if found else None
 
 
-def near_card(name: str, known: Collection[str]) -> str | None:
-    """The known card type that ``name`` is a slip of the pen for; another model is never offered."""
-    return nearest_card(name[:LONGEST_NAME], _compared(name, known, MOST_COMPARED // 2))
-
-
-def _compared(name: str, known: Collection[str], most: int = MOST_COMPARED) -> list[str]:
+def compared(name: str, known: Collection[str], most: int = MOST_COMPARED) -> list[str]:
+    """The known names to compare ``name`` with: of more than ``most`` those with the same two first letters."""
     if len(known) > most:
         return [other for other in known if other[:2] == name[:2]][:most]
     return list(known)

@@ -1,9 +1,11 @@
-"""Which card type a pod holds where it runs, and how many cards a cluster has."""
+"""Which card type a pod holds where it runs, how many cards a cluster has, and which one a misspelt name means."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
+from scheduler_core.model.card_names import nearest_card
+from tidesched_web.common.hints import LONGEST_NAME, MOST_COMPARED, compared
 from tidesched_web.engine.model import Node, Pod
 
 
@@ -30,3 +32,8 @@ def hardware(nodes: Iterable[Node]) -> dict[str, int]:
         for cards in node.cards:
             total[cards.card] = total.get(cards.card, 0) + cards.count
     return total
+
+
+def near_card(name: str, known: Collection[str]) -> str | None:
+    """The known card type that ``name`` is a misspelling of; another model is never offered."""
+    return nearest_card(name[:LONGEST_NAME], compared(name, known, MOST_COMPARED // 2))

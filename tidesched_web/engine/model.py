@@ -28,7 +28,14 @@ from scheduler_core.model.pod import OwnerReference, Pod, PodPhase, ServiceType
 from scheduler_core.model.podgroup import GangCondition, GangPhase, PodGroup
 from scheduler_core.model.policy import Policy
 from scheduler_core.model.queue import PriorityClass, Queue
-from scheduler_core.model.reason import BEHIND_A_PROMISE, ENDED_BY_CARDS, ENDED_BY_QUOTA, Reason, ReasonNumbers
+from scheduler_core.model.reason import (
+    BEHIND_A_PROMISE,
+    ENDED_BY_CARDS,
+    ENDED_BY_QUOTA,
+    Reason,
+    ReasonCode,
+    ReasonNumbers,
+)
 from scheduler_core.model.resources import MIB, Amount, cards_to_json
 from scheduler_core.model.rests import prolonged
 from scheduler_core.model.rules import Rule, rule_of_text
@@ -69,6 +76,7 @@ __all__ = [
     "QueueMoment",
     "QueueOutcome",
     "Reason",
+    "ReasonCode",
     "ReasonNumbers",
     "Reclaim",
     "ReclaimVictimGang",

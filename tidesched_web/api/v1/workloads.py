@@ -12,9 +12,6 @@ from rest_framework.decorators import action
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from scheduler_core.model.pod import ServiceType
-from scheduler_core.model.podgroup import GangPhase
-from scheduler_core.model.reason import ReasonCode
 from tidesched_web.accounts.models import Scope
 from tidesched_web.api import pagination
 from tidesched_web.api.filters import OneOf, ReferenceFilter, TextFilter, YesNoFilter, codes
@@ -26,6 +23,7 @@ from tidesched_web.api.v1.serializers.workloads import (
 )
 from tidesched_web.api.views import ReadView, Rows
 from tidesched_web.clusters.selectors import visible_clusters
+from tidesched_web.engine.model import GangPhase, ReasonCode, ServiceType
 from tidesched_web.quota.selectors import visible_queues
 from tidesched_web.workloads.models import Gang, GangState
 from tidesched_web.workloads.reason_figures import with_figures

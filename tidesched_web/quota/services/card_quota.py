@@ -11,8 +11,8 @@ from django.db.models import F
 from tidesched_web.accounts.models import Project, Tenant
 from tidesched_web.clusters.models import CardType, Cluster
 from tidesched_web.common.errors import DomainError
-from tidesched_web.common.hints import near_card
 from tidesched_web.common.models import ServiceType
+from tidesched_web.engine.cards import near_card
 from tidesched_web.quota.models import CardQuota, ComputeQuota, Queue, SyncState
 from tidesched_web.quota.services.recording import record
 from tidesched_web.quota.services.tree import pointer_of, quota_write
