@@ -233,11 +233,11 @@ class Projects(Owners):
         """
         project = self.get_object()
         require_admin_of(self.access, project.tenant_id)
+        reason, version = self.said(request)["reason"], expected_version(request)
         clusters = clusters_with_quota_of(project)
         if not clusters:
-            changes.refuse_queues(project, expected_version(request))
+            changes.refuse_queues(project, version)
             return self.remove(request, project)
-        reason, version = self.said(request)["reason"], expected_version(request)
         if is_dry_run(request) and len(clusters) == 1:
             key = key_of("project", project.tenant.slug, project.slug)
             changes.require_versions(clusters[0], {} if version is None else {key: version})
