@@ -103,8 +103,6 @@ def _not_by(change: QuotaChange, access: Access, act: Act) -> DomainError | None
             return DomainError("permission_denied", _("Only its author or a platform admin may cancel a change."))
         case Act.APPROVE | Act.REJECT if not administers_all_of(change, access):
             return DomainError("not_found", _("You see no change %(number)d.") % {"number": change.pk})
-        case Act.REJECT if own and change.state == DRAFT:
-            return DomainError("conflict", _("It is a draft of your own: cancel it."), {"state": change.state})
         case Act.APPROVE | Act.REJECT if change.platform_only and not access.administers:
             return DomainError("permission_denied", _("Only a platform admin may decide about this change."))
         case Act.APPROVE:

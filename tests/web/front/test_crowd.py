@@ -151,7 +151,7 @@ async def post(site: Site, path: str, person: dict[str, Any], **fields: str) -> 
     """Send the form of a page."""
     reader, writer = await asyncio.open_connection("127.0.0.1", site.port)
     secret = "a" * 32
-    form = urlencode(fields | {"csrfmiddlewaretoken": secret})
+    form = urlencode({"version": "1"} | fields | {"csrfmiddlewaretoken": secret})
     cookies = f"Cookie: sessionid={person['session']}; csrftoken={secret}\r\n"
     head = f"POST {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n{cookies}"
     kind = f"Content-Type: application/x-www-form-urlencoded\r\nContent-Length: {len(form)}\r\n\r\n"
