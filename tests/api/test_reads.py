@@ -284,6 +284,7 @@ def test_count_only_when_asked_for(world):
     ("path", "query", "code"),
     [
         ("queues/", "colour=blue", "unknown_parameter"),
+        ("queues/{queue}/", "limit=1", "unknown_parameter"),
         ("queues/", "limit=0", "invalid"),
         ("queues/", "limit=1001", "invalid"),
         ("queues/", "limit=ten", "invalid"),
@@ -300,7 +301,8 @@ def test_count_only_when_asked_for(world):
     ],
 )
 def test_a_bad_parameter_is_a_400_that_names_it(world, path, query, code):
-    response = world.client("admin").get(f"/api/v1/{path}?{query}")
+    queue = world.queues["acme-train"].pk
+    response = world.client("admin").get(f"/api/v1/{path.format(queue=queue)}?{query}")
     problem = response.json()
     assert (response.status_code, problem["code"]) == (400, code)
     name = query.rpartition("&")[2].partition("=")[0]

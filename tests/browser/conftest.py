@@ -34,6 +34,11 @@ axe.run(document, {
 
 
 # Rules that are left out of the dashboard kit and would apply here after all.
+TOO_WIDE = """
+[...document.querySelectorAll('body *')]
+  .filter((one) => one.checkVisibility() && one.getBoundingClientRect().right > document.documentElement.clientWidth)
+  .map((one) => one.outerHTML.slice(0, 120)).slice(-5)
+"""
 MISSED = """
 (selectors) => selectors.filter((selector) => {
   try {
@@ -155,7 +160,8 @@ class Watched:
         missed = self.page.evaluate(MISSED, left_out())
         assert missed == [], f"the style sheet lacks rules of this page: {missed}"
         overflow = self.page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
-        assert overflow <= 0, f"the page is {overflow} px wider than the window"
+        wide = self.page.evaluate(TOO_WIDE) if overflow > 0 else []
+        assert overflow <= 0, f"the page is {overflow} px wider than the window: {wide}"
 
     def picture(self, name: str) -> None:
         """Write the whole page as a picture."""

@@ -148,13 +148,15 @@ async def sign_in(site: Site, name: str) -> int:
 
 
 async def post(site: Site, path: str, person: dict[str, Any], **fields: str) -> None:
-    """Send the form of a page."""
-    reader, writer = await asyncio.open_connection("127.0.0.1", site.port)
+    """Send the form of a page, with the version that the page shows."""
     secret = "a" * 32
-    form = urlencode({"version": "1"} | fields | {"csrfmiddlewaretoken": secret})
+    version = re.search(rb'name="version" value="([^"]+)"', (await get(site, path, person))[1])
+    seen = {"version": version[1].decode()} if version else {}
+    form = urlencode(seen | fields | {"csrfmiddlewaretoken": secret})
     cookies = f"Cookie: sessionid={person['session']}; csrftoken={secret}\r\n"
     head = f"POST {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n{cookies}"
     kind = f"Content-Type: application/x-www-form-urlencoded\r\nContent-Length: {len(form)}\r\n\r\n"
+    reader, writer = await asyncio.open_connection("127.0.0.1", site.port)
     writer.write(f"{head}{kind}{form}".encode())
     text = await asyncio.wait_for(reader.read(), PATIENCE)
     writer.close()
