@@ -39,6 +39,12 @@ def _parts(key: str) -> tuple[str, ...]:
         raise DomainError("invalid", str(error)) from None
 
 
+def _looked_at(form: EditForm, key: str) -> dict[str, int]:
+    """The version of this object that the form was opened with."""
+    version = form.cleaned_data.get("version")
+    return {key: version} if key and version is not None else {}
+
+
 def carried(
     this: Page,
     form: EditForm,
@@ -53,8 +59,7 @@ def carried(
 
     ``key`` names the object whose version the form looked at, ``new`` the one that may not be there yet.
     """
-    values = form.cleaned_data
-    versions = {key: values["version"]} if key and values.get("version") is not None else {}
+    values, versions = form.cleaned_data, _looked_at(form, key)
     try:
         if new:
             refuse_taken(this.cluster, kind_of(new), *_parts(new))
@@ -78,11 +83,14 @@ def carried(
     return change
 
 
-def drafted(this: Page, form: EditForm, edits: Mapping[str, Any], *, new: str = "") -> QuotaChange | None:
+def drafted(
+    this: Page, form: EditForm, edits: Mapping[str, Any], *, key: str = "", new: str = ""
+) -> QuotaChange | None:
     """Keep ``edits`` as a draft to be reviewed; None where they could not be applied as they are (the form says why).
 
-    ``new`` names the object that may not be there yet.
+    ``key`` names the object whose version the form looked at, ``new`` the one that may not be there yet.
     """
+    versions = _looked_at(form, key)
     try:
         if new:
             refuse_taken(this.cluster, kind_of(new), *_parts(new))
@@ -92,6 +100,7 @@ def drafted(this: Page, form: EditForm, edits: Mapping[str, Any], *, new: str = 
             access=this.access,
             reason=form.cleaned_data["reason"],
             source="console",
+            versions=versions,
             sound=True,
             once=True,
         )

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
+from django.contrib import messages
 from django.http import Http404, HttpResponse
 from django.shortcuts import redirect
 from django.urls import reverse
@@ -27,8 +29,9 @@ from tidesched_web.quota.owner_selectors import lines_managed, projects_managed,
 from tidesched_web.quota.selectors import card_quota_of
 from tidesched_web.scheduling.selectors import queues_with_usage
 
-# The button that makes a queue without a look at what it would do.
-MAKE = "make"
+# The buttons that make or save a queue without a look at what it would do.
+MAKE, SAVE = "make", "save"
+MIB = 2**20
 
 
 def _queue(this: Page, name: str) -> Queue:
@@ -92,7 +95,7 @@ def queue_new(this: Page) -> HttpResponse:
         form,
         title=_("New queue"),
         submit=_("Review the new queue"),
-        at_once=MAKE,
+        at_once=(MAKE, _("Make it at once")),
         trail=_trail(this),
         missing=not projects and not lines,
         grid=writes(this.access),
@@ -102,7 +105,7 @@ def queue_new(this: Page) -> HttpResponse:
 @takes_forms
 @page(section="queues")
 def queue_edit(this: Page, name: str) -> HttpResponse:
-    """Change a queue's settings and quotas."""
+    """Change a queue's settings and quotas: drafted for a review, or saved at once, after the approval if it is due."""
     found = _queue(this, name)
     start = {
         "version": found.version,
@@ -121,19 +124,42 @@ def queue_edit(this: Page, name: str) -> HttpResponse:
         in_use=in_use,
     )
     key = f"queue/{found.name}"
-    if this.request.method == "POST" and form.is_valid() and carried(this, form, {key: form.document()}, key=key):
-        return redirect("console:queue", this.cluster.slug, found.name)
+    if this.request.method == "POST" and form.is_valid():
+        if this.request.POST.get("act") == SAVE:
+            if carried(this, form, {key: form.document()}, key=key):
+                return redirect("console:queue", this.cluster.slug, found.name)
+        elif not (patch := _differing(found, form.document())):
+            messages.info(this.request, _("Nothing was changed: it is so already."))
+            return redirect("console:queue", this.cluster.slug, found.name)
+        elif draft := drafted(this, form, {key: patch}, key=key):
+            return redirect("console:change", this.cluster.slug, draft.pk)
     title = _("Edit %(name)s") % {"name": found.name}
     return edit_page(
         this,
         "queues/edit.html",
         form,
         title=title,
-        submit=_("Save"),
+        submit=_("Review the changes"),
+        at_once=(SAVE, _("Save at once")),
         trail=_trail(this, found),
         queue=found,
         grid=True,
     )
+
+
+def _differing(found: Queue, document: Mapping[str, Any]) -> dict[str, Any]:
+    """The part of a patch that makes something else of the queue: a draft holds no figure that its author left."""
+    now = {
+        "weight": found.weight,
+        "priority": found.priority,
+        "reclaimable": found.reclaimable,
+        "cpu_milli": found.cpu_milli,
+        "memory_bytes": None if found.memory_mib is None else found.memory_mib * MIB,
+    }
+    patch = {name: value for name, value in document.items() if name in now and value != now[name]}
+    quota = card_quota_of(found)
+    cards = {name: count for name, count in document["card_quota"].items() if (count or 0) != quota.get(name, 0)}
+    return patch | ({"card_quota": cards} if cards else {})
 
 
 def living(found: Queue) -> int:

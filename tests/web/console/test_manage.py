@@ -10,7 +10,7 @@ from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
-from tests.api.page_forms import post_opened
+from tests.api.page_forms import forms_of, post_opened
 from tests.passwords import PASSWORD
 from tests.web.console import world as story
 from tests.web.console.cast import A100
@@ -197,6 +197,34 @@ def test_a_new_queue_is_reviewed_before_it_is_made(world) -> None:
     waits = client.post(address, body | {"act": "make", "reason": "x"}, follow=True).content.decode()
     assert "waits for the approval of a second person" in waits
     assert not Queue.objects.filter(name="more-training").exists(), "no button goes past the second person"
+
+
+def test_an_edit_of_a_queue_is_reviewed_before_it_is_sent(world) -> None:
+    client, page = client_of(world.lead), "/clusters/demo/queues/search-training/"
+    address, queue = f"{page}edit/", Queue.objects.get(name="search-training")
+    shown = html.unescape(client.get(address).content.decode())
+    assert re.search(r'<button class="btn btn-primary" type="submit">Review the changes</button>', shown)
+    sent = next(form.fields for form in forms_of(shown, address) if "weight" in form.fields)
+    at_once = sent.pop("act")
+    assert (at_once, sent["reason"]) == ("save", "")
+    assert client.post(address, sent)["Location"] == page, "nothing differs, so nothing is drafted"
+    assert not QuotaChange.objects.exists()
+    answer = client.post(address, sent | {"card:NVIDIA-H200": "20"})
+    change = QuotaChange.objects.get()
+    assert (answer.status_code, answer["Location"]) == (302, f"/clusters/demo/changes/{change.pk}/")
+    assert (change.state, change.author) == ("draft", world.lead)
+    assert change.edits == {"queue/search-training": {"card_quota": {"NVIDIA-H200": 20}}}, "only what was typed"
+    assert "What would happen at the next session?" in client.get(answer["Location"]).content.decode()
+    assert client.post(address, sent | {"card:NVIDIA-H200": "20"})["Location"] == answer["Location"]
+    unsaid = client.post(address, sent | {"card:NVIDIA-H200": "20", "act": at_once})
+    assert (unsaid.status_code, TOLD.findall(unsaid.content.decode())) == (
+        400, ["Say why: the reason goes into the audit log."],
+    )  # fmt: skip
+    assert client.post(address, sent | {"cores": "500", "act": at_once, "reason": "x"})["Location"] == page
+    assert Queue.objects.get(pk=queue.pk).cpu_milli == 500_000
+    stale = client.post(address, sent | {"card:NVIDIA-H200": "22"})
+    assert stale.status_code == 412, "no draft on figures that were not seen"
+    assert QuotaChange.objects.filter(state="draft").count() == 1
 
 
 def test_the_form_of_a_new_queue_says_what_its_owner_has_left_and_where_more_is_given(world) -> None:

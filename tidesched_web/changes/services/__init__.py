@@ -1,12 +1,12 @@
 """Make and carry out changes of intent. A change is the only way to write the tree of a cluster."""
 
-from tidesched_web.changes.services.applying import apply, apply_due, carry_out, require_versions
+from tidesched_web.changes.services.applying import apply, apply_due, carry_out
 from tidesched_web.changes.services.carrying import carry
 from tidesched_web.changes.services.deciding import approve, cancel, note_seen, reject, retry, roll_back, undoing
 from tidesched_web.changes.services.drafting import draft, edit_draft, plan, take_turn
 from tidesched_web.changes.services.owner_removal import refuse_queues, remove_project
 from tidesched_web.changes.services.planning import check
-from tidesched_web.changes.services.reviewed import Reviewed, edited_since, require_reviewed
+from tidesched_web.changes.services.reviewed import Reviewed, edited_since, require_reviewed, require_versions
 from tidesched_web.changes.services.reviewing import ask_impact, shown_plan
 from tidesched_web.changes.services.sweeping import prune, sweep
 from tidesched_web.changes.services.whole_tree import check_tree, set_tree

@@ -23,7 +23,6 @@ from tidesched_web.changes.ceiling_requests import require_granted
 from tidesched_web.changes.models import CarryAct, CarryState, ChangeObject, ChangeState, QuotaChange
 from tidesched_web.changes.object_differences import ObjectDifference
 from tidesched_web.changes.second_person import is_author
-from tidesched_web.changes.selectors import row_versions
 from tidesched_web.changes.services.drafting import new_change, next_revision, require_room_for_open
 from tidesched_web.changes.services.known_impact import known_impact
 from tidesched_web.changes.services.planning import Plan, require_fresh, require_sound, work_out
@@ -36,7 +35,7 @@ from tidesched_web.changes.services.recording import (
     move,
     tell,
 )
-from tidesched_web.changes.services.reviewed import Reviewed, require_reviewed
+from tidesched_web.changes.services.reviewed import Reviewed, require_reviewed, require_versions
 from tidesched_web.changes.services.writing import Gone, write_documents
 from tidesched_web.changes.waking import wake
 from tidesched_web.clusters.models import Cluster, ClusterMode
@@ -116,20 +115,6 @@ def carry_out(
         change = new_change(cluster, plan, access=access, reason=reason, source=source)
         _go(change, plan, access=access, at=apply_at, reason=None, kept=True)
     return change
-
-
-def require_versions(cluster: Cluster, versions: Mapping[str, int]) -> None:
-    """Refuse to go on where a row is another than the caller looked at.
-
-    Raises:
-        DomainError: ``stale`` (412) with the present ETag.
-    """
-    now = row_versions(cluster, versions)
-    for key, seen in versions.items():
-        if now.get(key) != seen:
-            text = _("%(object)s was changed since you looked at it.") % {"object": key}
-            etag = {"etag": f'"{now[key]}"'} if key in now else {}
-            raise DomainError("stale", text, etag)
 
 
 def _go(

@@ -20,7 +20,7 @@ from tidesched_web.changes.models import ChangeRevision, ChangeState, QuotaChang
 from tidesched_web.changes.selectors import open_draft, sent_under
 from tidesched_web.changes.services.planning import Plan, plan_of, require_form, require_sound, work_out
 from tidesched_web.changes.services.recording import NOT_APPROVED, announce, locked, move
-from tidesched_web.changes.services.reviewed import Reviewed, require_reviewed
+from tidesched_web.changes.services.reviewed import Reviewed, require_reviewed, require_versions
 from tidesched_web.changes.tree_document import as_known, base_of
 from tidesched_web.clusters.models import Cluster
 from tidesched_web.common import off_turn
@@ -63,6 +63,7 @@ def draft(
     rolls_back: QuotaChange | None = None,
     known: Mapping[str, Any] | None = None,
     mark: str = "",
+    versions: Mapping[str, int] | None = None,
     well_formed: bool = False,
     sound: bool = False,
     once: bool = False,
@@ -70,7 +71,8 @@ def draft(
     """Keep edits as a draft. They may still be wrong (the plan says so), but not another's to make.
 
     ``known``: a patch with what the author saw in the edited figures; where that has moved the plan says so.
-    ``mark``: a draft that came under it already is the answer. ``well_formed``: figures that no document can hold are
+    ``mark``: a draft that came under it already is the answer. ``versions``: what the caller looked at, by key; another
+    version of the row refuses it. ``well_formed``: figures that no document can hold are
     refused at once (`planning.require_form`); ``sound``: so is all that could not be sent as it is. ``once``: a draft
     of the author's own that says the same is the answer, so what is clicked twice is one draft.
     """
@@ -79,6 +81,7 @@ def draft(
         version = lock_tree(cluster.pk)
         if mark and (sent := sent_under(access, mark)) is not None:
             return sent
+        require_versions(cluster, versions or {})
         require_room_for_open(access)
         plan = work_out(
             cluster,

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from django.utils.translation import gettext as _
 
 from tidesched_web.changes.models import QuotaChange
-from tidesched_web.changes.selectors import at_revision, revision_at_version
+from tidesched_web.changes.selectors import at_revision, revision_at_version, row_versions
 from tidesched_web.changes.services.planning import after_of
 from tidesched_web.changes.tree_document import Difference, Documents, differences, pointer
+from tidesched_web.clusters.models import Cluster
 from tidesched_web.common.errors import DomainError
 
 
@@ -37,6 +39,20 @@ def require_reviewed(change: QuotaChange, seen: Reviewed | None, *, done: bool =
         revision = revision_at_version(change, seen.version)
         if revision != change.revision or not done:
             raise _stale(change, revision, seen.version)
+
+
+def require_versions(cluster: Cluster, versions: Mapping[str, int]) -> None:
+    """Refuse to go on where a row is another than the caller looked at.
+
+    Raises:
+        DomainError: ``stale`` (412) with the present ETag.
+    """
+    now = row_versions(cluster, versions)
+    for key, seen in versions.items():
+        if now.get(key) != seen:
+            text = _("%(object)s was changed since you looked at it.") % {"object": key}
+            etag = {"etag": f'"{now[key]}"'} if key in now else {}
+            raise DomainError("stale", text, etag)
 
 
 def _stale(change: QuotaChange, revision: int, version: int = 0) -> DomainError:

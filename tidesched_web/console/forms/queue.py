@@ -82,6 +82,8 @@ class QueueEditForm(EditForm):
                 widget=forms.NumberInput(attrs={"class": "form-control", "title": name}),
             )
             self.fields[CARD + name] = field
+        # The review asks for the reason, and the service where it is made or saved at once.
+        self.fields["reason"].required = False
         self.pointers = {**type(self).pointers, **{name: CARD + name for name in self.cards}}
         self.order_fields([*(name for name in self.fields if name != "reason"), "reason"])
 
@@ -160,8 +162,7 @@ class QueueForm(QueueEditForm):
             ]
             listed.append((_("Business lines, for training"), named))
         self.fields["owner"].choices = listed  # type: ignore[attr-defined]
-        # The review asks for the reason, and the service where the queue is made at once.
-        for name in ("weight", "priority", "reason"):
+        for name in ("weight", "priority"):
             self.fields[name].required = False
         self.fields["priority"].widget.attrs["placeholder"] = gettext("as the service type says")
         self.fields["weight"].widget.attrs["placeholder"] = "1"
