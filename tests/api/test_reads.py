@@ -79,7 +79,8 @@ def test_a_queue_is_as_in_the_contract(world):
     assert (queue["cluster"]["slug"], queue["tenant"]["slug"], queue["project"]) == ("east", "acme", None)
     assert (queue["priority"], queue["reclaimable"], queue["memory_bytes"]) == (20000, True, None)
     # 10 in training's use, 16 - 12 = 4 its own: 6 borrowed, of which 6/10 by this queue.
-    assert queue["usage"] == {H200: {"quota": 8.0, "allocated": 6.0, "inqueue": 1.0, "elastic": 0.5, "borrowed": 3.6}}
+    figures = {"quota": 8.0, "allocated": 6.0, "inqueue": 1.0, "elastic": 0.5, "borrowed": 3.6, "lent": 0.0}
+    assert queue["usage"] == {H200: figures}
     online = world.client("owner").read("queues/", name="acme-online")["results"][0]
     assert online["memory_bytes"] == 2**30
     assert online["usage"][H200]["borrowed"] == 0

@@ -5,7 +5,7 @@ import datetime as dt
 import pytest
 
 from tests.api.cast import H200, NOON
-from tidesched_web.scheduling.borrowing import CardTotals, borrowed
+from tidesched_web.scheduling.borrowing import CardTotals, borrowed, lent
 from tidesched_web.scheduling.models import QueueUsage, UsageChange
 from tidesched_web.scheduling.usage_series import UsagePoint, UsageRow, resampled, summed
 
@@ -111,6 +111,14 @@ def test_borrowed_is_what_training_uses_beyond_its_own_part():
     assert borrowed(6000, CardTotals(hardware=16000, inference_quota=4000, training=10000)) == 0
     assert borrowed(6000, CardTotals(hardware=4000, inference_quota=12000, training=10000)) == 6000
     assert borrowed(0, CardTotals(hardware=4000, inference_quota=12000, training=0)) == 0
+
+
+def test_lent_is_what_each_inference_queue_leaves_of_what_training_borrows():
+    """Training uses 10 where a full flood leaves 4: 6 are borrowed, of 3 and 9 that two queues do not use."""
+    total = CardTotals(hardware=16000, inference_quota=12000, training=10000, inference_unused=12000)
+    assert [lent(unused, total) for unused in (3000, 9000, 0)] == [1500, 4500, 0]
+    assert lent(3000, total._replace(training=4000)) == 0
+    assert lent(0, CardTotals(hardware=4000, inference_quota=0, training=0)) == 0
 
 
 def test_usage_now_is_the_last_point(world):

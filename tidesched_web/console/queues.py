@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import datetime as dt
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 
 from django.http import Http404, HttpResponse
 from django.urls import reverse
@@ -17,7 +18,7 @@ from tidesched_web.console.chart import Chart, Twin, answer
 from tidesched_web.console.export import csv_list
 from tidesched_web.console.figures import base
 from tidesched_web.console.figures import usage as usage_figure
-from tidesched_web.console.forms.filters import STARVED, QueueFilter
+from tidesched_web.console.forms.filters import BORROWS, LENDS, STARVED, QueueFilter
 from tidesched_web.console.gang_why import held_back
 from tidesched_web.console.page import Page, page
 from tidesched_web.console.paging import part_of
@@ -31,9 +32,11 @@ from tidesched_web.quota.selectors import (
     with_hardware,
 )
 from tidesched_web.quota.tide_selectors import turns_of_queue
+from tidesched_web.scheduling.borrowing import CardTotals
 from tidesched_web.scheduling.gang_selectors import unused_promises
 from tidesched_web.scheduling.holds import sending_stop
 from tidesched_web.scheduling.selectors import queues_with_usage, usage_points, waiting_cards_of
+from tidesched_web.scheduling.usage_selectors import borrowed_and_lent, card_totals
 from tidesched_web.workloads.reason_figures import of_all
 from tidesched_web.workloads.selectors import gangs_of_queue
 
@@ -50,6 +53,9 @@ class CardUse:
     inqueue: int
     waiting: int
     bar: bars.UsageBar
+    # What it uses beyond its deserved share, and what training uses of what it leaves.
+    borrowed: int = 0
+    lent: int = 0
     # The base, where tide plans make another quota of it.
     base: int | None = None
 
@@ -88,11 +94,29 @@ class QueueRow:
         quota = sum(use.quota * share for use, share in shares)
         return float(sum(use.allocated * share for use, share in shares) / quota) if quota else None
 
+    @property
+    def borrowed(self) -> float:
+        """What it borrows, in physical cards."""
+        return float(sum(use.borrowed * share_of_board(use.card) for use in self.uses) / 1000)
+
+    @property
+    def lent(self) -> float:
+        """What it lends, in physical cards."""
+        return float(sum(use.lent * share_of_board(use.card) for use in self.uses) / 1000)
+
+    def of_card(self, card: str) -> QueueRow:
+        """The row of this card type alone."""
+        uses = [use for use in self.uses if use.card == card]
+        starved = any(use.waiting > 0 and use.allocated < use.quota for use in uses)
+        return replace(self, uses=uses, starved=starved)
+
 
 def in_order(rows: list[QueueRow], order: str) -> list[QueueRow]:
-    """By name as they come, or by the part of the quota that is in use; without a quota last."""
+    """By name as they come, by the part of the quota that is in use (without a quota last), or by what is lent."""
     if not order:
         return rows
+    if order in ("borrowed", "lent"):
+        return sorted(rows, key=lambda row: -(row.borrowed if order == "borrowed" else row.lent))
     sign = -1 if order == "used" else 1
 
     def key(row: QueueRow) -> tuple[bool, float]:
@@ -102,8 +126,11 @@ def in_order(rows: list[QueueRow], order: str) -> list[QueueRow]:
     return sorted(rows, key=key)
 
 
-def queue_row(queue: Queue) -> QueueRow:
-    """Put usage, quota and what waits together; a card with a quota but no use yet is shown with zero."""
+def queue_row(queue: Queue, totals: Mapping[tuple[int, str], CardTotals]) -> QueueRow:
+    """Put usage, quota and what waits together; a card with a quota but no use yet is shown with zero.
+
+    ``totals`` are those of its cluster (`card_totals`).
+    """
     usage = {row["card"]: row for row in queue.usage_rows}  # type: ignore[attr-defined]
     own = card_quota_of(queue)
     quota = effective_quota_of(queue)
@@ -117,7 +144,11 @@ def queue_row(queue: Queue) -> QueueRow:
             continue  # it had use here once
         waiting = round(1000 * waits.get(card, 0))
         starved = starved or (waiting > 0 and row["allocated"] < limit)
-        bar = bars.queue_bar(queue.service_type, limit, row["allocated"], row["inqueue"], waiting=waiting)
+        total = totals.get((queue.cluster_id, card))
+        takes, gives = borrowed_and_lent(queue.service_type, row.get("quota", 0), row["allocated"], total)
+        bar = bars.queue_bar(
+            queue.service_type, limit, row["allocated"], row["inqueue"], waiting=waiting, borrowed=takes
+        )
         uses.append(
             CardUse(
                 card,
@@ -126,6 +157,8 @@ def queue_row(queue: Queue) -> QueueRow:
                 row["inqueue"],
                 waiting,
                 bar,
+                takes,
+                gives,
                 own.get(card, 0) if card in queue.tide else None,
             )
         )
@@ -146,14 +179,26 @@ def quota_figures(row: QueueRow) -> list[QuotaFigures]:
     ]  # fmt: skip
 
 
+# What a queue is besides its state, by the value of the filter.
+_IS: Mapping[str, Callable[[QueueRow], bool]] = {
+    STARVED: lambda row: row.starved,
+    BORROWS: lambda row: row.borrowed > 0,
+    LENDS: lambda row: row.lent > 0,
+}
+
+
 @page(section="queues", topics="sessions queues usage")
 def queues(this: Page) -> HttpResponse:
     """All queues of the cluster that the reader sees."""
     cluster = this.cluster
-    form = QueueFilter(this.request.GET)
-    rows = [queue_row(queue) for queue in form.apply(queues_with_usage(this.access, cluster))]
-    if form.value("state") == STARVED:
-        rows = [row for row in rows if row.starved]
+    totals = card_totals([cluster.pk])
+    form = QueueFilter(this.request.GET, [card for _cluster, card in totals])
+    rows = [queue_row(queue, totals) for queue in form.apply(queues_with_usage(this.access, cluster))]
+    if card := form.value("card"):
+        rows = [row for row in (row.of_card(card) for row in rows) if row.uses]
+    state = form.value("state")
+    if state in _IS:
+        rows = [row for row in rows if _IS[state](row)]
     rows = in_order(rows, form.value("order"))
     if this.request.GET.get("format") == "csv":
         return csv_list(
@@ -169,6 +214,8 @@ def queues(this: Page) -> HttpResponse:
                 "allocated": lambda pair: pair[1].allocated / 1000,
                 "inqueue": lambda pair: pair[1].inqueue / 1000,
                 "waiting": lambda pair: pair[1].waiting / 1000,
+                "borrowed": lambda pair: pair[1].borrowed / 1000,
+                "lent": lambda pair: pair[1].lent / 1000,
             },
             ((row, use) for row in rows for use in row.uses),
         )
@@ -178,6 +225,12 @@ def queues(this: Page) -> HttpResponse:
         line += _("; ") + ngettext(
             "%(n)s waits although it is below its quota", "%(n)s wait although they are below their quota", starved
         ) % {"n": amounts.number(starved)}
+    if state == BORROWS:
+        cards = amounts.number(sum(row.borrowed for row in rows))
+        line += _("; ") + _("physical cards that they use beyond their deserved share: %(n)s") % {"n": cards}
+    elif state == LENDS:
+        cards = amounts.number(sum(row.lent for row in rows))
+        line += _("; ") + _("physical cards that training uses of what they leave: %(n)s") % {"n": cards}
     makes = this.access.administers or bool(this.access.admin_of)
     part = part_of(rows, this.request.GET.get("cursor", ""))
     given = {"rows": part.rows, "page": part, "form": form, "line": f"{line}{_('.')}", "makes": makes}
@@ -188,7 +241,7 @@ def queues(this: Page) -> HttpResponse:
 def queue(this: Page, name: str) -> HttpResponse:
     """One queue: use, order of those who wait, who runs, settings and ready-made manifests."""
     found = _queue(this, name)
-    row = queue_row(found)
+    row = queue_row(found, card_totals([this.cluster.pk]))
     gangs, stop = gangs_of_queue(found), sending_stop(this.cluster)
     waiting = [gang for gang in gangs if gang.needs or held_back(gang, stop)]
     cards = [use.card for use in row.uses]

@@ -80,6 +80,7 @@ def shown(
             _trend(found.now.lent, earlier.lent if earlier else None),
             _("physical cards that inference may take back"),
             "queues",
+            "?state=lends&order=lent",
         ),
     ]
     if reclaims:

@@ -7,13 +7,14 @@ from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
 from django.db import connection
-from django.db.models import OuterRef, Subquery, Sum
-from django.db.models.functions import Coalesce, JSONObject
+from django.db.models import F, OuterRef, Subquery, Sum, Value
+from django.db.models.expressions import Combinable
+from django.db.models.functions import Coalesce, Greatest, JSONObject
 
 from tidesched_web.clusters.models import CardType
 from tidesched_web.common.models import ServiceType
 from tidesched_web.quota.models import Queue
-from tidesched_web.scheduling.borrowing import CardTotals, borrowed
+from tidesched_web.scheduling.borrowing import CardTotals, borrowed, lent
 from tidesched_web.scheduling.models import QueueUsage, UsageChange
 from tidesched_web.scheduling.usage_series import UsageRow
 
@@ -26,24 +27,24 @@ ORDER BY queue_id, card
 
 
 def usage_now(queues: Sequence[Queue]) -> dict[int, dict[str, dict[str, float]]]:
-    """Queue id → card → quota, allocated, inqueue, elastic, borrowed, in cards. Two queries."""
+    """Queue id → card → quota, allocated, inqueue, elastic, borrowed, lent, in cards. Two queries."""
     found: dict[int, dict[str, dict[str, float]]] = {queue.pk: {} for queue in queues}
     by_id = {queue.pk: queue for queue in queues}
-    trains = {queue.cluster_id for queue in queues if queue.service_type == ServiceType.TRAINING}
-    totals = _card_totals(trains) if trains else {}
+    totals = card_totals({queue.cluster_id for queue in queues}) if queues else {}
     with connection.cursor() as cursor:
         cursor.execute(_USAGE, [list(found)])
         figures = cursor.fetchall()
     for pk, card, quota, allocated, inqueue, elastic in figures:
         queue = by_id[pk]
         total = totals.get((queue.cluster_id, card))
-        lent = borrowed(allocated, total) if total and queue.service_type == ServiceType.TRAINING else 0
+        takes, gives = borrowed_and_lent(queue.service_type, quota, allocated, total)
         found[pk][card] = {
             "quota": quota / 1000,
             "allocated": allocated / 1000,
             "inqueue": inqueue / 1000,
             "elastic": elastic / 1000,
-            "borrowed": lent / 1000,
+            "borrowed": takes / 1000,
+            "lent": gives / 1000,
         }
     return found
 
@@ -57,23 +58,36 @@ def allocated_of(queue_ids: Collection[int]) -> dict[int, dict[str, int]]:
     return found
 
 
-def _card_totals(cluster_ids: Collection[int]) -> dict[tuple[int, str], CardTotals]:
-    """Of the newest session, as the quota that it saw: a tide plan may make it another than the base."""
+def borrowed_and_lent(service_type: str, quota: int, allocated: int, total: CardTotals | None) -> tuple[int, int]:
+    """What a queue borrows and what it lends of one card type, in milli-cards: a queue does one of them at most.
 
-    def summed(service_type: ServiceType, figure: str) -> Coalesce:
+    ``quota`` is that of the newest session, as ``total`` is.
+    """
+    if total is None:
+        return 0, 0
+    if service_type == ServiceType.TRAINING:
+        return borrowed(allocated, total), 0
+    return 0, lent(max(0, quota - allocated), total)
+
+
+def card_totals(cluster_ids: Collection[int]) -> dict[tuple[int, str], CardTotals]:
+    """Of the newest session, as the quota that it saw: a tide plan may make it another than the base. One query."""
+
+    def summed(service_type: ServiceType, figure: str | Combinable) -> Coalesce:
         rows = QueueUsage.objects.filter(
             queue__cluster=OuterRef("cluster"), queue__service_type=service_type, card=OuterRef("name")
         )
         return Coalesce(Subquery(rows.order_by().values("card").annotate(n=Sum(figure)).values("n")), 0)
 
     rows = CardType.objects.filter(cluster_id__in=cluster_ids).annotate(
-        promised=summed(ServiceType.INFERENCE, "quota"), training=summed(ServiceType.TRAINING, "allocated")
+        promised=summed(ServiceType.INFERENCE, "quota"),
+        training=summed(ServiceType.TRAINING, "allocated"),
+        unused=summed(ServiceType.INFERENCE, Greatest(F("quota") - F("allocated"), Value(0))),
     )
+    figures = rows.order_by("name").values_list("cluster_id", "name", "hardware", "promised", "training", "unused")
     return {
-        (cluster, name): CardTotals(hardware=hardware * 1000, inference_quota=quota, training=used)
-        for cluster, name, hardware, quota, used in rows.values_list(
-            "cluster_id", "name", "hardware", "promised", "training"
-        )
+        (cluster, name): CardTotals(hardware * 1000, quota, used, unused)
+        for cluster, name, hardware, quota, used, unused in figures
     }
 
 

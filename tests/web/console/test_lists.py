@@ -16,7 +16,7 @@ from tests.web.console import world as story
 from tests.web.console.cast import H200
 from tests.web.console.test_pages import LISTS, client_of
 from tidesched_web.clusters.models import CardType, Node
-from tidesched_web.console import nodes
+from tidesched_web.console import amounts, nodes
 from tidesched_web.console.figures import palette, quota_map, reclaims
 from tidesched_web.console.queues import QueueRow
 from tidesched_web.quota.models import CardQuota, Queue
@@ -117,6 +117,53 @@ def test_queues_that_are_starved_and_queues_by_the_part_of_their_quota_that_is_i
     text = client.get(f"{BASE}queues/", {"state": "starved", "format": "csv"}).content.decode("utf-8-sig")
     assert {row["queue"] for row in csv.DictReader(io.StringIO(text))} == set(starved)
     assert [row.queue.name for row in rows(order="nonsense")] == [row.queue.name for row in everything]
+
+
+def test_the_list_of_queues_says_who_borrows_and_who_lends_how_many_of_each_card(world) -> None:
+    client = client_of(world.admin)
+
+    def rows(**query: str) -> list[QueueRow]:
+        return client.get(f"{BASE}queues/", query).context["rows"]
+
+    everything = rows()
+    sums: dict[str, list[int]] = {}
+    for row in everything:
+        for use in row.uses:
+            assert not (use.borrowed and use.lent), row.queue.name
+            assert not use.borrowed or row.queue.service_type == "training"
+            assert not use.lent or row.queue.service_type == "inference"
+            both = sums.setdefault(use.card, [0, 0])
+            both[0], both[1] = both[0] + use.borrowed, both[1] + use.lent
+    # Of each card by hand: what training uses beyond the cards that a full flood of inference would leave.
+    beyond: dict[str, int] = {}
+    for found in CardType.objects.filter(cluster=world.cluster):
+        uses = QueueUsage.objects.filter(queue__cluster=world.cluster, card=found.name)
+        quota = sum(use.quota for use in uses if use.queue.service_type == "inference")
+        training = sum(use.allocated for use in uses if use.queue.service_type == "training")
+        beyond[found.name] = max(0, training - max(0, 1000 * found.hardware - quota))
+    assert max(beyond.values()) > 0
+    for card, (takes, gives) in sums.items():
+        assert takes == pytest.approx(beyond[card], abs=len(everything)), card
+        assert gives == pytest.approx(beyond[card], abs=len(everything)), card
+    for state, order in (("borrows", "borrowed"), ("lends", "lent")):
+        named = {row.queue.name for row in everything if getattr(row, order)}
+        found = rows(state=state, order=order)
+        assert {row.queue.name for row in found} == named, state
+        assert [getattr(row, order) for row in found] == sorted((getattr(row, order) for row in found), reverse=True)
+        page = " ".join(client.get(f"{BASE}queues/", {"state": state}).content.decode().split())
+        amount = next(use for use in found[0].uses if getattr(use, order))
+        assert f"{state} {amounts.number(getattr(amount, order) / 1000)}" in page
+        text = client.get(f"{BASE}queues/", {"state": state, "format": "csv"}).content.decode("utf-8-sig")
+        lines = list(csv.DictReader(io.StringIO(text)))
+        assert sum(float(line[order]) for line in lines) == pytest.approx(sum(beyond.values()) / 1000, abs=0.1)
+    of_card = rows(card=H200)
+    assert of_card
+    assert {use.card for row in of_card for use in row.uses} == {H200}
+    shown = client.get(f"{BASE}queues/?state=lents").content.decode()
+    assert "The filter State is left out: it does not know “lents”." in shown
+    overview = client.get(BASE).content.decode()
+    assert "queues/?state=lends&amp;order=lent" in overview
+    assert f"queues/?state=borrows&amp;order=borrowed&amp;card={H200}" in overview
 
 
 def test_a_long_list_of_queues_comes_in_pages_of_a_hundred(world) -> None:

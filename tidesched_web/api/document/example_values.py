@@ -50,7 +50,7 @@ VALUES: dict[str, Any] = {
     "exported_at": None, "failure": None, "fingerprint": _HASH, "first_name": "Mei", "gang": "acme/chat-7b",
     "gone_at": None, "grants": "", "hash": _HASH, "hardware": 128, "instead": None, "intact": True, "job": None,
     "key": "node_lost:gpu-node-07", "key_id": "a1b2c3d4", "labels": {"zone": "a"}, "last_hash": _HASH,
-    "last_name": "Chen", "last_seq": 1000, "live": "7", "layers": [_LAYER], "memory_bytes": 274877906944,
+    "last_name": "Chen", "last_seq": 1000, "lent": 0.0, "live": "7", "layers": [_LAYER], "memory_bytes": 274877906944,
     "message": "4 NVIDIA-H200 are asked for and none is free.", "min_member": 2, "name": "acme-online",
     "namespace": "acme", "node": "gpu-node-07", "note": "", "numbers": {"requested": 4, "free": 0},
     "object_id": "12", "object_label": "acme-online", "object_type": "queue", "outcome": "", "owner": "user:mei",

@@ -122,32 +122,44 @@ class CardFilterForm(FilterForm):
         return super().is_valid()
 
 
-# What a queue is besides its state: it waits although it is below its own quota.
-STARVED = "starved"
+# What a queue is besides its state: it waits although it is below its own quota; it uses more than a full flood would
+# leave to it; training uses what it leaves of its quota.
+STARVED, BORROWS, LENDS = "starved", "borrows", "lends"
 
 
-class QueueFilter(FilterForm):
+class QueueFilter(CardFilterForm):
     """Filters of the queue list."""
 
     q = forms.CharField(label=_("Name"), max_length=63)
     service_type = forms.ChoiceField(label=_("Service type"), choices=some_or_any(ServiceType.choices))
-    state = forms.ChoiceField(label=_("State"), choices=[*some_or_any(QueueState.choices), (STARVED, _("Starved"))])
+    state = forms.ChoiceField(
+        label=_("State"),
+        choices=[
+            *some_or_any(QueueState.choices),
+            (STARVED, _("Starved")),
+            (BORROWS, _("Borrows: over its deserved share")),
+            (LENDS, _("Lends to training")),
+        ],
+    )
     order = forms.ChoiceField(
         label=_("Order"),
         choices=[
             ("", _("by name")),
             ("used", _("most used quota first")),
             ("unused", _("least used quota first")),
+            ("borrowed", _("borrows most first")),
+            ("lent", _("lends most first")),
         ],
     )
+    card = forms.ChoiceField(label=_("Card type"))
 
     def apply(self, queues: QuerySet) -> QuerySet:
-        """Narrow the list; which queues are starved is worked out of their rows."""
+        """Narrow the list; what a queue is besides its state, and its card types, are worked out of its row."""
         if text := self.value("q"):
             queues = queues.filter(Q(name__icontains=text) | Q(tenant__name__icontains=text))
         if service := self.value("service_type"):
             queues = queues.filter(service_type=service)
-        if (state := self.value("state")) and state != STARVED:
+        if (state := self.value("state")) and state not in (STARVED, BORROWS, LENDS):
             queues = queues.filter(state=state)
         return queues
 

@@ -22,13 +22,18 @@ from tidesched_web.quota.selectors import card_quota_of
 
 
 class QueueUsageDocument(serializers.Serializer[Any]):
-    """One card type in a queue now, in cards. ``borrowed``: what a full flood would take back."""
+    """One card type in a queue now, in cards.
+
+    ``borrowed``: what a full flood would take back from a training queue. ``lent``: the part of that which an inference
+    queue leaves of its quota.
+    """
 
     quota = serializers.FloatField()
     allocated = serializers.FloatField()
     inqueue = serializers.FloatField()
     elastic = serializers.FloatField()
     borrowed = serializers.FloatField()
+    lent = serializers.FloatField()
 
 
 class QueueDocument(serializers.Serializer[Any]):
