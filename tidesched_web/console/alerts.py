@@ -22,6 +22,8 @@ from tidesched_web.scheduling.models import Alert
 from tidesched_web.scheduling.selectors import visible_alerts
 
 MOST = 100
+# The button by which an alert that is looked after is open again.
+HAND_BACK = "hand-back"
 
 
 @page(section="alerts", topics="alerts sessions")
@@ -119,8 +121,14 @@ def _back(this: Page, alert: Alert) -> HttpResponse:
 @acts_by_post
 @page(section="alerts")
 def acknowledge(this: Page, pk: int) -> HttpResponse:
-    """Say that a person looks after it; it ends when its condition does."""
+    """Say that a person looks after it, or hand it back; it ends when its condition does."""
     alert = _chosen(this, pk)
+    if this.request.POST.get("act") == HAND_BACK:
+        if scheduling.hand_back_alert(alert=alert, actor=this.access.actor):
+            messages.success(this.request, _("The alert is handed back: it is open again, and counts."))
+        else:
+            messages.info(this.request, _("It was open already, or it has ended."))
+        return _back(this, alert)
     note = this.request.POST.get("note", "").strip()[:500]
     if scheduling.acknowledge_alert(alert=alert, actor=this.access.actor, note=note):
         messages.success(this.request, _("The alert is acknowledged: it counts no more and ends with its condition."))

@@ -53,6 +53,7 @@ ACTS: dict[str, Promise] = {
     "drop": _("dropped"),
     "export": _("exported"),
     "fail": _("failed"),
+    "hand_back": _("handed back"),
     "ignore": _("left as it is"),
     "invite_link": _("invitation made"),
     "name": _("gainer named"),
@@ -132,7 +133,7 @@ ACTIONS: dict[str, tuple[str, ...]] = {
         "create", "connect", "set_connection", "disconnect", "set_mode", "set_settings", "pause", "resume", "remove",
     ),
     "policy": ("set", "release"),
-    "alert": ("acknowledge", "resolve"),
+    "alert": ("acknowledge", "hand_back", "resolve"),
     "guard": ("release",),
     "user": (
         *("create", "update", "deactivate", "activate", "invite_link", "reset_link", "use_invite_link"),

@@ -76,6 +76,19 @@ def acknowledge_alert(*, alert: Alert, actor: str, note: str = "") -> bool:
     return True
 
 
+@transaction.atomic
+def hand_back_alert(*, alert: Alert, actor: str, reason: str = "") -> bool:
+    """Give up looking after it: it is open again and counts. False where no one did, or it has ended."""
+    done = Alert.objects.filter(pk=alert.pk, resolved_at__isnull=True, acknowledged_at__isnull=False).update(
+        acknowledged_at=None, acknowledged_by="", note=""
+    )
+    if not done:
+        return False
+    _announce(alert, "handed_back")
+    _audit(alert, "alert.hand_back", actor, reason)
+    return True
+
+
 def _audit(alert: Alert, action: str, actor: str, reason: str) -> None:
     audit.append(
         chain=audit.PLATFORM_CHAIN if alert.cluster_id is None else audit.cluster_chain(alert.cluster_id),

@@ -118,6 +118,25 @@ def test_an_alert_is_looked_after_counted_and_linked(world) -> None:
     assert AuditEntry.objects.filter(action="alert.acknowledge").count() == 2
 
 
+def test_an_alert_that_is_looked_after_is_handed_back(world) -> None:
+    own = Alert.objects.get(code="drift")
+    waiting = Alert.objects.filter(resolved_at__isnull=True, acknowledged_at__isnull=True)
+    path, before = f"/clusters/demo/alerts/{own.pk}/acknowledge/", waiting.count()
+    admin, back = client_of(world.admin), {"act": "hand-back"}
+    said = admin.post(path, back, follow=True).content.decode()
+    assert "It was open already, or it has ended." in said
+    admin.post(path, {"note": "seen"})
+    assert waiting.count() == before - 1
+    assert 'name="act" value="hand-back"' in shown(world.admin, "/clusters/demo/alerts/")
+    assert 'value="hand-back"' not in shown(world.auditor, "/clusters/demo/alerts/")
+    assert client_of(world.auditor).post(path, back).status_code == 403
+    assert "it is open again" in admin.post(path, back, follow=True).content.decode()
+    own.refresh_from_db()
+    assert (own.state, own.acknowledged_by, own.note, waiting.count()) == ("open", "", "", before)
+    assert AuditEntry.objects.get(action="alert.hand_back").object_id == str(own.pk)
+    assert "Alert: handed back" in shown(world.admin, "/audit/")
+
+
 def test_an_alert_names_no_object_and_no_note_of_others_to_a_tenants_reader(world) -> None:
     Alert.objects.create(
         cluster=world.cluster, key="push_refused", severity="warning", code="push_refused",

@@ -84,8 +84,8 @@ begins. A body that has a member twice is refused, as is one whose values are mo
 
 `GET /api/v1/stream` is a stream of server-sent events. Each names its object (`topic`, `kind`, `id`, `name`,
 `cluster`), its `version`, and in `what` which part of it has changed: the new state of a gang, a change, a job or a
-reclaim (`running`, `applied`), `raised`, `acknowledged` or `resolved` of an alert, `create`, `update`, `delete`,
-`quota` or `push` of a queue, `settings` or `connection` of a cluster. Fetch the object for its figures.
+reclaim (`running`, `applied`), `raised`, `acknowledged`, `handed_back` or `resolved` of an alert, `create`, `update`,
+`delete`, `quota` or `push` of a queue, `settings` or `connection` of a cluster. Fetch the object for its figures.
 
 An event never names what its reader could not ask for. Of an object out of sight, and where very many have changed at
 once, there is one event with the id `*` and without `kind`, `name` and `what`: fetch the list again.
