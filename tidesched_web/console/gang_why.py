@@ -7,10 +7,12 @@ import difflib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
+from urllib.parse import urlencode
 
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
+from tidesched_web.clusters.models import Cluster
 from tidesched_web.common.permissions import Access
 from tidesched_web.console import reason_words, remedy_words, resource_words, rule_words
 from tidesched_web.console.rights import manages
@@ -18,8 +20,12 @@ from tidesched_web.engine.model import BEHIND_A_PROMISE, ENDED_BY_CARDS, ENDED_B
 from tidesched_web.scheduling.holds import SendingStop
 from tidesched_web.workloads.models import Gang, GangState
 from tidesched_web.workloads.remedies import remedy_of
-from tidesched_web.workloads.selectors import visible_gang_keys
+from tidesched_web.workloads.selectors import holding_gangs, visible_gang_keys
 from tidesched_web.workloads.sight import shown_reason, shown_remedy
+
+# So many holders a session names of a gang that waits; what it waits for may be no card.
+MOST_HOLDERS = 10
+NOT_CARDS = ("", "cpu", "memory", "pods")
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +39,14 @@ class HolderRow:
     queue: str
     amount: str
     since: dt.datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class AllHolders:
+    """The list of all that hold it: the query of the list of gangs, and how many more than are named; 0 = not known."""
+
+    query: str
+    more: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,6 +226,24 @@ def _may(access: Access, gang: Gang, holders: list[HolderRow], remedy: Mapping[s
             _("The quota is no obstacle: the cards are in use. Ask a platform admin if your tenant needs more of them.")
         )
     return tuple(lines)
+
+
+def all_holders(access: Access, cluster: Cluster, gang: Gang) -> AllHolders | None:
+    """Where all are listed that hold what a gang waits for, where the session named as many as it does at most.
+
+    How many more there are is said to who sees them all: at most one query.
+    """
+    numbers = gang.reason_numbers or {}
+    resource, named = numbers.get("resource") or "", len(numbers.get("holders") or ())
+    own_queue = getattr(gang, "own_queue", True)
+    if named < MOST_HOLDERS or "|" in resource or resource in NOT_CARDS or not own_queue:
+        return None
+    queue = gang.queue_name if gang.reason_code in ENDED_BY_QUOTA else ""
+    asked = {"queue": queue, "card": resource} if queue else {"card": resource, "state": GangState.RUNNING.value}
+    more = 0
+    if access.everything or queue:
+        more = max(0, holding_gangs(access, cluster, resource, queue).exclude(pk=gang.pk).count() - named)
+    return AllHolders(urlencode(asked), more)
 
 
 def together(gang: Gang, pods: Iterable[Mapping[str, Any]]) -> str:

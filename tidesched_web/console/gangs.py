@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from django.contrib import messages
@@ -21,7 +21,7 @@ from tidesched_web.changes.models import QuotaChange
 from tidesched_web.changes.remedy_edits import MoreCards, more_cards
 from tidesched_web.changes.room_above import with_room_above
 from tidesched_web.changes.selectors import reading_of, surroundings_of
-from tidesched_web.clusters.selectors import card_names
+from tidesched_web.clusters.selectors import card_names, ruling_policy
 from tidesched_web.common.errors import DomainError
 from tidesched_web.console import reason_words
 from tidesched_web.console.export import csv_list, plain_cards
@@ -30,6 +30,7 @@ from tidesched_web.console.gang_timeline import timeline
 from tidesched_web.console.gang_why import (
     RemedyLine,
     Why,
+    all_holders,
     gangs_in_remedies,
     held_back,
     remedy_line,
@@ -45,12 +46,14 @@ from tidesched_web.console.paging import paged
 from tidesched_web.console.pod_group import pod_group_yaml
 from tidesched_web.console.rights import manages
 from tidesched_web.console.stop_words import stop_words
+from tidesched_web.engine.policy_check import cooldown_seconds
 from tidesched_web.quota.selectors import visible_queues_of
 from tidesched_web.scheduling.gang_selectors import marks_of, with_evictions, with_pods, with_promises
 from tidesched_web.scheduling.holds import sending_stop
+from tidesched_web.scheduling.models import Reclaim, ReclaimSource, ReclaimState
 from tidesched_web.scheduling.remedy_asking import ask
 from tidesched_web.scheduling.selectors import reclaims_of_gang
-from tidesched_web.workloads.models import Gang
+from tidesched_web.workloads.models import TERMINAL_GANG_STATES, Gang
 from tidesched_web.workloads.reason_figures import AsOf, as_of, of_all, with_figures
 from tidesched_web.workloads.remedies import remedy_of
 from tidesched_web.workloads.remedy_selectors import with_remedies
@@ -58,7 +61,6 @@ from tidesched_web.workloads.selectors import (
     BY_NEED,
     by_need,
     newest_gang_id,
-    spared_now,
     that_wait,
     visible_gangs,
     with_granted,
@@ -68,6 +70,8 @@ from tidesched_web.workloads.selectors import (
 )
 
 MIB = 2**20
+# The action that leaves what it evicted alone for a while.
+RECLAIM = "reclaim"
 
 
 def _rows(this: Page, gangs: QuerySet[Gang]) -> QuerySet[Gang]:
@@ -96,7 +100,12 @@ def gangs(this: Page) -> HttpResponse:
     found = paged(with_reason_counts(rows, form.apply_but_reason(all_gangs)), order, this.request.GET.get("cursor", ""))
     stop = sending_stop(cluster)
     seen = gangs_in_remedies(this.access, cluster.pk, found.rows)
+    namespaces: dict[str, set[str]] = {}
     for row in found.rows:
+        namespaces.setdefault(row.name, set()).add(row.namespace)
+    for row in found.rows:
+        # Where only the namespace tells gangs apart it is not cut.
+        row.has_namesake = len(namespaces[row.name]) > 1
         if held_back(row, stop) or (row.needs and row.reason_code):
             row.title, row.why = why_title(row, stop), why_sentence(this.access, row, stop)
             row.helps = None if held_back(row, stop) else remedy_line(row, seen)
@@ -183,6 +192,8 @@ def gang(this: Page, pk: int) -> HttpResponse:
     shown = _why(this, found)
     if shown and shown.remedy and shown.remedy.pending:
         ask(this.cluster.pk, found.pk)
+    reclaims = reclaims_of_gang(this.access, this.cluster, found.key, limit=6)
+    spared_until = _spared_until(this, found, reclaims)
     return this.render(
         "gangs/gang.html",
         {
@@ -192,21 +203,41 @@ def gang(this: Page, pk: int) -> HttpResponse:
             "cpu_milli": found.cpu_milli or least.get("cpu_milli", 0),
             "memory_mib": found.memory_mib or least.get("memory_mib", 0),
             "why": shown,
+            "all_holders": all_holders(this.access, this.cluster, found) if shown and shown.holders else None,
             "figures_of": as_of(found) if found.reason_code else None,
             "together": together(found, pods) if own_queue else "",
             "stop": stop_words(this.cluster, this.access),
             "pods": pods,
             "steps": timeline(this.access, found.step_rows, own_queue=own_queue),  # type: ignore[attr-defined]
-            "reclaims": reclaims_of_gang(this.access, this.cluster, found.key, limit=6),
+            "reclaims": reclaims,
             "marks": marks_of(found),
-            "spared_until": found.spared_until if this.cluster.evicts else None,
-            "spared": spared_now(found, this.cluster),
+            "spared_until": spared_until,
+            "spared": spared_until is not None and spared_until > this.cluster.clock(),
             "waits_since_submitted": _at_once(found),
             "manages": own_queue and found.queue is not None and manages(this.access, found.queue.tenant_id),
             "kubectl": f"kubectl -n {found.namespace} describe podgroups.scheduling.volcano.sh {found.name}",
             "manifest": pod_group_yaml(found.manifest, phase=found.phase),
         },
     )
+
+
+def _spared_until(this: Page, gang: Gang, reclaims: Iterable[Reclaim]) -> dt.datetime | None:
+    """Until when it is no victim, or was none: as the newest session has it, else by its eviction and the policy.
+
+    Of a PodGroup that left after its eviction, or came back after it was over, no session has it.
+    """
+    if not this.cluster.evicts or gang.spared_until is not None or gang.state in TERMINAL_GANG_STATES:
+        return gang.spared_until if this.cluster.evicts else None
+    fell = (
+        row
+        for row in reclaims
+        if row.reclaimer != gang.key and row.action == RECLAIM and row.source == ReclaimSource.OWN
+        if row.state != ReclaimState.CANCELLED and row.at >= gang.submitted_at
+    )
+    last = next(fell, None)
+    ruling = ruling_policy(this.cluster) if last is not None else None
+    seconds = cooldown_seconds(ruling.text) if ruling is not None else None
+    return last.at + dt.timedelta(seconds=seconds) if last is not None and seconds else None
 
 
 def _why(this: Page, gang: Gang) -> Why | None:

@@ -16,7 +16,15 @@ from tidesched_web.clusters.models import Cluster, Node
 from tidesched_web.common.permissions import Access
 from tidesched_web.common.prepared_query import Given, Prepared
 from tidesched_web.quota.models import NamespaceGrant, Queue
-from tidesched_web.workloads.models import RANK, TERMINAL_GANG_STATES, WAITS_FROM, Gang, GangEvent, GangPod
+from tidesched_web.workloads.models import (
+    RANK,
+    TERMINAL_GANG_STATES,
+    WAITS_FROM,
+    Gang,
+    GangEvent,
+    GangPod,
+    GangState,
+)
 from tidesched_web.workloads.reason_figures import with_figures
 
 # What of a node's cards no pod holds, in milli-cards: what is in use is summed once for all nodes.
@@ -123,15 +131,17 @@ def waiting_gangs(access: Access, cluster: Cluster) -> QuerySet[Gang]:
     return that_wait(visible_gangs(access).filter(cluster=cluster))
 
 
+def holding_gangs(access: Access, cluster: Cluster, card: str, queue: str = "") -> QuerySet[Gang]:
+    """Gangs in sight that hold cards of this type, or a promise of them; ``queue``: of this queue alone."""
+    held = (GangState.ADMITTED, GangState.RUNNING)
+    gangs = visible_gangs(access).filter(cluster=cluster, gone_at__isnull=True, state__in=held, cards__has_key=card)
+    return gangs.filter(queue_name=queue) if queue else gangs
+
+
 def spared_gangs(access: Access, cluster: Cluster) -> QuerySet[Gang]:
     """Gangs in sight that reclaim does not evict now: their cool-down runs, or the cluster refused their eviction."""
     gangs = visible_gangs(access).filter(cluster=cluster, gone_at__isnull=True, spared_until__gt=cluster.clock())
     return gangs.order_by("spared_until", "id")
-
-
-def spared_now(gang: Gang, cluster: Cluster) -> bool:
-    """The same of one gang; only where TideSched is the one that evicts."""
-    return cluster.evicts and gang.spared_until is not None and gang.spared_until > cluster.clock()
 
 
 # The keys of `by_need`, from the first to the last.

@@ -17,6 +17,8 @@ from tests.web.console import world as story
 from tests.web.console.cast import A100, H200, empty_cluster
 from tests.web.console.test_pages import MAX_QUERIES, client_of
 from tidesched_web.accounts.models import Membership
+from tidesched_web.clusters.models import PolicyRevision
+from tidesched_web.engine.demo import FOUNDING_POLICY
 from tidesched_web.quota.models import NamespaceGrant
 from tidesched_web.scheduling.models import Alert, Reclaim
 from tidesched_web.scheduling.promise_services import ENDS_AFTER, RISES_AFTER
@@ -409,6 +411,57 @@ def test_the_cool_down_of_an_evicted_gang_is_said(world) -> None:
     page = page_of(world, "research/llm-pretrain-lap2-004")
     assert "protected from eviction until" not in page
     assert f"over since {over:%Y-%m-%d %H:%M:%S} UTC by the cluster&#x27;s clock: it may be evicted again" in page
+
+
+def test_the_cool_down_is_said_of_a_gang_that_left_with_its_eviction_too(world) -> None:
+    """Its PodGroup went, or came anew when the cool-down was over, so no session has noted the end."""
+    key = "research/llm-pretrain-lap2-004"
+    PolicyRevision.objects.filter(cluster=world.cluster).update(text=FOUNDING_POLICY)
+    Gang.objects.filter(pk=world.gangs[key].pk).update(state=GangState.RECLAIMED, spared_until=None)
+    assert "Cool-down" not in page_of(world, key)
+    evict(world, key, 1, needed=4, freed=4)
+    fell = Reclaim.objects.order_by("-pk").first()
+    over = fell.at + dt.timedelta(seconds=60)  # of a policy that says nothing else
+    said = f"over since {over:%Y-%m-%d %H:%M:%S} UTC by the cluster&#x27;s clock: it may be evicted again"
+    assert said in page_of(world, key)
+    Reclaim.objects.filter(pk=fell.pk).update(at=world.cluster.clock() + dt.timedelta(seconds=20))
+    assert "protected from eviction until" in page_of(world, key)
+    for change in ({"state": "cancelled"}, {"action": "preempt"}, {"source": "observed"}):
+        Reclaim.objects.filter(pk=fell.pk).update(**({"state": "done", "action": "reclaim", "source": "own"} | change))
+        assert "Cool-down" not in page_of(world, key), change
+
+
+def test_more_holders_than_a_session_names_lead_to_the_list_of_all(world) -> None:
+    gang, held = world.gangs["search/embed-lap2-012"], []
+    card = gang.reason_numbers["resource"]
+    others = Gang.objects.filter(cards__has_key=card, state__in=("running", "admitted"), gone_at__isnull=True)
+    for number in range(12):
+        held.append(Gang.objects.create(
+            cluster=world.cluster, namespace="search", name=f"holder-{number}", uid=f"h{number}", queue=gang.queue,
+            queue_name=gang.queue_name, service_type="training", priority=1, min_member=1, replicas=1, state="running",
+            cards={card: 1}, submitted_at=world.cluster.clock(), seen_at=timezone.now(),
+        ))  # fmt: skip
+    named = [{"gang": one.key, "queue": one.queue_name, "amount": 1} for one in held]
+    numbers = gang.reason_numbers | {"holders": named[:9]}
+    Gang.objects.filter(pk=gang.pk).update(reason_code="WaitingForCards", reason_numbers=numbers)
+    assert "all that hold it" not in page_of(world, "search/embed-lap2-012"), "these are all"
+    Gang.objects.filter(pk=gang.pk).update(reason_numbers=numbers | {"holders": named[:10]})
+    more = others.exclude(pk=gang.pk).count() - 10
+    page = page_of(world, "search/embed-lap2-012")
+    assert f"and {more} more: all that hold it" in page
+    assert f'href="/clusters/demo/gangs/?card={card}&amp;state=running"' in page
+    assert "All that hold it, as far as you see them" in page_of(world, "search/embed-lap2-012", "member")
+
+
+def test_gangs_of_one_name_show_their_whole_namespaces(world) -> None:
+    gang = world.gangs["search/embed-lap2-012"]
+    assert "namesakes" not in listed(world)
+    Gang.objects.filter(pk=world.gangs["search/rank-lap2-013"].pk).update(namespace="search-too", name=gang.name)
+    page = listed(world)
+    for key in (gang.key, f"search-too/{gang.name}"):
+        row = page.partition(f'title="{key}"')[0].rpartition("<tr>")[2]
+        assert 'class="named namesakes"' in row, key
+    assert page.count("namesakes") == 2
 
 
 def test_a_promise_that_is_not_used_is_a_holder_with_its_age(world) -> None:
