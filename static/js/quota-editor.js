@@ -478,7 +478,7 @@
         if (!answer.ok) throw new Error(String(answer.status));
         const said = await answer.json();
         [answered, beyond] = [said.errors, said.more_errors];
-        note.textContent = words.checked;
+        note.textContent = [words.checked, ...(said.approval?.length ? [say("approval_due", { why: said.approval.join(words.then) })] : [])].join(" · ");
         const list = gather();
         grid.repaint();
         tell(list);
@@ -512,6 +512,8 @@
   let looking = false, lookAgain = false, beside = null;
   const refresh = async () => {
     if (document.hidden || draft.sent) return;
+    tellNews();
+    intake.freshen();
     if (looking) { lookAgain = true; return; }
     looking = true;
     const etag = grid.editor && beside ? beside.etag : data.etag;
@@ -526,7 +528,11 @@
   const ask = async (etag) => {
     try {
       const answer = await fetch(sheet.dataset.source, { credentials: "same-origin", headers: { Accept: "application/json", "If-None-Match": etag } });
-      return answer.status === 304 || !answer.ok ? null : await answer.json();
+      if (answer.status === 304 || !answer.ok) return null;
+      const fresh = await answer.json();
+      // Ages go on after the answer.
+      for (const writer of fresh.writers || []) writer.at = Date.now() - 1000 * writer.seconds;
+      return fresh;
     } catch { return null; }  // no connection: the next round asks again
   };
   // While a cell is open nothing moves under the hands: what others put into it stands beside it.
@@ -552,7 +558,7 @@
     };
     const writer = writers.find(holds), n = shown(column, figure) || "–";
     if (!writer) return say("set_meanwhile", { n });
-    const minutes = Math.floor(writer.seconds / 60);
+    const minutes = Math.floor((Date.now() - writer.at) / 60_000);
     return say(minutes ? "set_ago" : "set_now", { who: writer.by, n, minutes });
   };
   const takeIn = (fresh) => {
@@ -570,7 +576,7 @@
         if (from === to) return;
         const wish = edits[index].has(column) ? edits[index].get(column) : agreed[index].get(column);
         const mine = wish !== to ? wish : undefined;
-        list.push({ row: index, column, from, to, mine, who: whoSet(fresh.writers, index, column, to) });
+        list.push({ row: index, column, from, to, mine, who: () => whoSet(fresh.writers, index, column, to) });
       });
       Object.assign(row, next);
       for (const [column, figure] of [...edits[index], ...agreed[index]]) putAgain(index, column, figure);
@@ -600,8 +606,10 @@
   grid.repaint();
   status();
   if (back) {
-    const kept = new Date(back.at), two = (n) => String(n).padStart(2, "0");
-    const when = `${kept.getFullYear()}-${two(kept.getMonth() + 1)}-${two(kept.getDate())} ${two(kept.getHours())}:${two(kept.getMinutes())}`;
+    // As all times of the console: in the reader's zone, which is named.
+    const { zone: timeZone } = sheet.dataset;
+    const zone = new Intl.DateTimeFormat("en", { timeZone, timeZoneName: "shortOffset" }).formatToParts(back.at).find(({ type }) => type === "timeZoneName").value;
+    const when = `${new Intl.DateTimeFormat("sv-SE", { timeZone, dateStyle: "short", timeStyle: "short" }).format(back.at)} ${zone.replace("GMT", "UTC")}`;
     at("draft-text").textContent = say(back.n === 1 ? "restored_one" : "restored", { when, n: back.n });
     at("draft-note").hidden = !back.n;
     intake.moved(back.moved);

@@ -140,13 +140,23 @@
       const both = list.filter((one) => one.mine !== undefined).length;
       at("moved-title").textContent = reload ? this.say("moved_rows") : this.say(both ? "moved_both" : "moved", { n: list.length, both });
       const told = [...list].sort((a, b) => (b.mine !== undefined) - (a.mine !== undefined));
-      this.fill("moved-list", told.map(({ row, column, from, to, mine, who }) => {
+      this.told = told.slice(0, MOST_SHOWN).map(({ row, column, from, to, mine, who }) => () => {
         const change = `${this.place({ row, column })}${this.say("colon")}${this.figure(column, from)} → ${this.figure(column, to)}`;
-        const text = who ? `${change} (${who})` : change;
-        return this.line(mine === undefined ? text : `${text}${this.say("stop")} ${this.say("yours_stays", { n: this.figure(column, mine) })}`, { row, column });
-      }));
+        const text = who ? `${change} (${who()})` : change;
+        return mine === undefined ? text : `${text}${this.say("stop")} ${this.say("yours_stays", { n: this.figure(column, mine) })}`;
+      });
+      this.fill("moved-list", told.map(({ row, column }, index) => this.line(this.told[index]?.() ?? "", { row, column })));
       at("moved-reload").hidden = !reload;
       at("moved").hidden = false;
+    }
+
+    // The panel stays: how long ago something was set goes on.
+    freshen() {
+      const items = at("moved-list").children;
+      (this.told || []).forEach((said, index) => {
+        const words = items[index]?.firstChild, text = said();
+        if (words && words.textContent !== text) words.textContent = text;
+      });
     }
   }
 

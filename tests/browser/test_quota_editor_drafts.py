@@ -66,7 +66,8 @@ def test_a_draft_that_was_sent_does_not_come_back(site: str, open_browser: Opene
         page.get_by_role("button", name="Review").click()
         page.wait_for_url("**/changes/*/")
         if outcome == "given up":
-            page.get_by_role("button", name="Cancel this change").click()
+            page.get_by_text("Cancel this change").click()
+            page.get_by_role("button", name="Cancel it for good").click()
             expect(page.get_by_text("is cancelled.")).to_be_visible()
         else:
             for _change in ("it", "its roll back"):

@@ -29,7 +29,7 @@ from tidesched_web.common.errors import DomainError
 from tidesched_web.common.permissions import Access
 from tidesched_web.console import amounts, change_words, forecast_view, impact_view
 from tidesched_web.console.export import csv_list, csv_response
-from tidesched_web.console.forms.change import ApplyForm, ApproveForm, ChangeFilter, RejectForm
+from tidesched_web.console.forms.change import ApplyForm, ApproveForm, CancelForm, ChangeFilter, RejectForm
 from tidesched_web.console.methods import acts_by_post, takes_forms
 from tidesched_web.console.page import Page, page
 from tidesched_web.console.paging import paged
@@ -119,12 +119,14 @@ def _page(
     apply_form: ApplyForm | None = None,
     reject_form: RejectForm | None = None,
     approve_form: ApproveForm | None = None,
+    cancel_form: CancelForm | None = None,
     stale: DomainError | None = None,
     status: int = 200,
 ) -> HttpResponse:
     plan = _plan(this, found)
     reject_form = reject_form or RejectForm(prefix="reject")
     approve_form = approve_form or ApproveForm(prefix="approve")
+    cancel_form = cancel_form or CancelForm(prefix="cancel")
     if apply_form is None:
         # An hour that is over was "at once" when it was sent.
         ahead = found.apply_at if found.apply_at and found.apply_at > timezone.now() else None
@@ -145,7 +147,7 @@ def _page(
     asks_impact = is_open and bool(objects) and not errors
     # What its author or anybody else was answered stands there until the question of this page is.
     answered = answered_about(objects, subject=_subject(found)) if asks_impact else None
-    bad = any(form.is_bound and form.errors for form in (apply_form, reject_form, approve_form))
+    bad = any(form.is_bound and form.errors for form in (apply_form, reject_form, approve_form, cancel_form))
     return this.render(
         "changes/change.html",
         {
@@ -172,12 +174,13 @@ def _page(
             "edited": [_difference(entry) for entry in stale.extra.get("edited_since", ())] if stale else [],
             "last_edit": _last_edit(found) if is_open and not author else [],
             "due": due and found.state != ChangeState.APPROVED,
-            "why_due": _why_due(this, plan),
+            "why_due": why_due(this, plan),
             "carried": carried,
             "arrived": sum(row.state in ("applied", "skipped") for row in carried),
             "apply_form": apply_form,
             "reject_form": reject_form,
             "approve_form": approve_form,
+            "cancel_form": cancel_form,
             "waits_for": approvers_of(found, this.access) if waits else None,
             "zone": timezone.get_current_timezone_name(),
             "author": author,
@@ -252,7 +255,7 @@ def _came(this: Page, found: QuotaChange) -> forecast_view.ForecastView | None:
     return forecast_view.forecast_view(shown) if shown is not None and (shown.rows or shown.hidden) else None
 
 
-def _why_due(this: Page, plan: Mapping[str, Any]) -> list[str]:
+def why_due(this: Page, plan: Mapping[str, Any]) -> list[str]:
     """Who demands a second person, by the names that people gave them."""
     why = [one for one in plan.get("approval", {}).get("why", ()) if one["kind"] != "ceiling"]
     slugs = [one["name"] for one in why if one["kind"] == "tenant"]
@@ -319,6 +322,8 @@ def _typed(this: Page, verb: str) -> dict[str, Any]:
         return {"apply_form": ApplyForm(this.request.POST)}
     if verb == "approve" and this.request.POST.get("approve-reason"):
         return {"approve_form": ApproveForm(this.request.POST, prefix=verb)}
+    if verb == "cancel" and this.request.POST.get("cancel-reason"):
+        return {"cancel_form": CancelForm(this.request.POST, prefix=verb)}
     return {"reject_form": RejectForm(this.request.POST, prefix=verb)} if verb == "reject" else {}
 
 
@@ -350,7 +355,11 @@ def _act(this: Page, found: QuotaChange, verb: str) -> HttpResponse:
                 return _page(this, found, approve_form=agreed)
             services.approve(change=found, access=access, reason=agreed.cleaned_data["reason"], seen=seen)
         case "cancel":
-            services.cancel(change=found, access=access, seen=seen)
+            given_up = CancelForm(this.request.POST, prefix=verb)
+            if not given_up.is_valid():
+                _say_errors(this, found, Act.CANCEL, given_up)
+                return _page(this, found, cancel_form=given_up)
+            services.cancel(change=found, access=access, reason=given_up.cleaned_data["reason"], seen=seen)
             messages.success(this.request, _("Change %(n)s is cancelled.") % {"n": found.pk})
         case "retry":
             services.retry(change=found, access=access, seen=seen)
@@ -370,11 +379,11 @@ def _act(this: Page, found: QuotaChange, verb: str) -> HttpResponse:
     return back
 
 
-def _say_errors(this: Page, found: QuotaChange, act: Act, form: ApproveForm | RejectForm) -> None:
+def _say_errors(this: Page, found: QuotaChange, act: Act, form: ApproveForm | CancelForm | RejectForm) -> None:
     """Say what is wrong with a form above the page, where the page of this change does not show that form."""
     require_act(found, this.access, act)
     own = act == Act.REJECT and is_author(found, this.access)
-    if found.state != ChangeState.WAITING or own:
+    if act != Act.CANCEL and (found.state != ChangeState.WAITING or own):
         for name, errors in form.errors.items():
             messages.error(this.request, f"{form[name].label} {' '.join(map(str, errors))}")
 

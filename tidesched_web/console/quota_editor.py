@@ -29,6 +29,7 @@ from tidesched_web.changes.selectors import (
 from tidesched_web.common.errors import DomainError
 from tidesched_web.common.plain_json import check_plain
 from tidesched_web.console import quota_grid
+from tidesched_web.console.changes import why_due
 from tidesched_web.console.methods import acts_by_post
 from tidesched_web.console.page import Page, page
 from tidesched_web.console.quota_editor_words import words
@@ -59,7 +60,8 @@ def editor(this: Page) -> HttpResponse:
     draft = draft_of(this, this.request.GET.get("change"))
     warm(this.cluster.pk)
     sent = draft is not None and draft.state != ChangeState.DRAFT
-    return this.render("quota/editor.html", {"draft": draft, "sent": sent, "user": this.user})
+    zone = timezone.get_current_timezone_name()
+    return this.render("quota/editor.html", {"draft": draft, "sent": sent, "user": this.user, "zone": zone})
 
 
 @page()
@@ -177,7 +179,7 @@ def check(this: Page) -> HttpResponse:
     except DomainError as error:
         errors = error.extra.get("errors") or [{"object": "", "field": "", "code": error.code, "detail": error.message}]
         return JsonResponse({"errors": errors, "more_errors": error.extra.get("more_errors", 0), "warnings": []})
-    said = {name: plan[name] for name in ("errors", "more_errors", "warnings")}
+    said = {name: plan[name] for name in ("errors", "more_errors", "warnings")} | {"approval": why_due(this, plan)}
     return JsonResponse(said | {"version": plan["tree_version"]}, json_dumps_params={"default": str})
 
 

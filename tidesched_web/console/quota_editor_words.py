@@ -58,6 +58,7 @@ def words() -> dict[str, str]:
         "more": _("and {n} more"),
         "checking": _("checking"),
         "checked": _("checked with the server"),
+        "approval_due": _("a second person has to approve this ({why})"),
         "unchecked": _("the server could not be asked; it checks again at the review"),
         "skipped": _("{n} inputs were not taken over: see the list above."),
         "copied": _("{n} cells copied"),

@@ -276,6 +276,41 @@ def test_at_once_takes_the_place_of_an_hour_that_was_set_before(world) -> None:
     assert act(client, change, "apply", reason="Less is used.", when="now").state == ChangeState.APPLYING
 
 
+def test_cancelling_asks_first_and_takes_a_reason(world, lead) -> None:
+    author, address = client_of(lead), f"{BASE}changes/"
+    change = drafted(author, LOWER)
+    page = author.get(f"{address}{change.pk}/").content.decode()
+    form = page.partition(f'id="cancel-{change.pk}"')[0].rpartition("<details")[2]
+    assert "Cancel this change</summary>" in form, "the button of the form is seen once that is opened"
+    assert "open" not in form.partition(">")[0]
+    assert f'href="#cancel-{change.pk}"' in page.partition('id="live"')[0], "the way to it, above"
+    assert "Cancel it for good" in page
+    long = {"revision": 1, "cancel-reason": "x" * 1001}
+    refused = author.post(f"{address}{change.pk}/cancel/", long)
+    assert refused.status_code == 400
+    assert re.search(r"<details[^>]* open>\s*<summary[^>]*>.*?Cancel this change", refused.content.decode(), re.DOTALL)
+    change = act(client_of(world.admin), change, "cancel", **{"cancel-reason": "Not this week."})
+    assert (change.state, change.closed_reason) == (ChangeState.CANCELLED, "Not this week.")
+    assert "Cancelled by admin: Not this week." in text_of(author.get(f"{address}{change.pk}/"))
+
+
+def test_the_grid_says_that_a_second_person_has_to_agree(world, lead) -> None:
+    client = client_of(lead)
+
+    def due() -> list[str]:
+        answer = client.post(f"{EDIT}check/", json.dumps(LOWER), content_type="application/json")
+        assert answer.status_code == 200
+        return answer.json()["approval"]
+
+    assert due() == []
+    Tenant.objects.filter(slug="search").update(approval_required=True)
+    assert due() == ["tenant Search"]
+    page = client.get(EDIT).content.decode()
+    assert re.search(r'data-zone="UTC"', page), "the zone in which the page writes the time of a draft"
+    words = client.get(f"{EDIT}data/").json()["words"]
+    assert "{why}" in words["approval_due"]
+
+
 def test_a_draft_on_a_base_that_moved_says_what_moved(world) -> None:
     client = client_of(world.admin)
     first, second = drafted(client, LOWER), drafted(client, {"queue/search-training": {"card_quota": {H200: 20}}})

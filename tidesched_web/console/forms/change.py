@@ -92,6 +92,18 @@ class RejectForm(forms.Form):
     )
 
 
+class CancelForm(forms.Form):
+    """Why a change is cancelled; it may stay empty."""
+
+    reason = forms.CharField(
+        label=_("Why do you cancel it?"),
+        help_text=_("Optional. Its author and its readers see it with the change."),
+        max_length=1000,
+        required=False,
+        widget=forms.Textarea(attrs={"rows": 2, "class": "form-control"}),
+    )
+
+
 class ApproveForm(forms.Form):
     """Why a change is approved; it may stay empty."""
 
