@@ -89,6 +89,13 @@
     const query = new URLSearchParams(el.dataset.query);
     query.set("card", event.target.value);
     el.dataset.query = query.toString();
+    const { param } = event.target.dataset;
+    if (param) {  // what is looked at can be sent to a colleague
+      const page = new URL(location.href);
+      if (event.target.value) page.searchParams.set(param, event.target.value);
+      else page.searchParams.delete(param);
+      history.replaceState(history.state, "", page);
+    }
     const csv = document.querySelector(`[data-csv-for="${key}"]`);
     query.set("format", "csv");
     csv.href = `${el.dataset.figure}?${query}`;

@@ -29,6 +29,8 @@ class Chart:
     choices: list[tuple[str, str]] = field(default_factory=list)
     choice: str = ""
     choice_label: str = ""
+    # Under which name its choice stands in the address of the page, where the page has one chart with a choice.
+    param: str = ""
     # What stands in place of an empty figure; without it, that nothing has been recorded.
     empty: str = ""
 

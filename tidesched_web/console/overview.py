@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 from dataclasses import dataclass
+from urllib.parse import urlencode
 
 import plotly.graph_objects as go
 from django.http import HttpResponse
@@ -100,18 +101,22 @@ def overview(this: Page) -> HttpResponse:
             "cards_wait": any(row.point.waiting for row in cards),
             "line": line,
             "reclaims": taken,
-            "chart": tide_chart(cluster, [row.point.card for row in cards]),
+            "chart": tide_chart(cluster, [row.point.card for row in cards], this.request.GET.get("card", "")),
         },
     )
 
 
-def tide_chart(cluster: Cluster, cards: list[str]) -> Chart:
-    """The chart with a choice of one card type or all of them."""
+def tide_chart(cluster: Cluster, cards: list[str], chosen: str) -> Chart:
+    """The chart with a choice of one card type or all of them; ``chosen`` as the address has it."""
+    chosen = chosen if chosen in cards else ""
     choices = [("", _("All card types")), *((card, card_label(card)) for card in cards)]
     return Chart(
         key="tide",
         question=_("Where in the tide are we? The last two days by the cluster's clock"),
         url=reverse("console:tide", args=[cluster.slug]),
+        query=urlencode({"card": chosen}) if chosen else "",
+        choice=chosen,
+        param="card",
         choices=choices if len(cards) > 1 else [],
         choice_label=_("Card type"),
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from urllib.parse import urlencode
 
 from django.http import Http404, HttpResponse
 from django.urls import reverse
@@ -276,14 +277,17 @@ def _queue(this: Page, name: str) -> Queue:
 
 
 def _usage_chart(this: Page, found: Queue, cards: list[str]) -> Chart:
+    asked = this.request.GET.get("card", "")
+    chosen = asked if asked in cards else cards[0]
     return Chart(
         key="usage",
         question=_("Use against quota, the last two days by the cluster's clock"),
         url=reverse("console:queue_usage", args=[this.cluster.slug, found.name]),
-        query=f"card={cards[0]}",
+        query=urlencode({"card": chosen}),
         size="short",
         choices=[(card, card_label(card)) for card in cards] if len(cards) > 1 else [],
-        choice=cards[0],
+        choice=chosen,
+        param="card",
         choice_label=_("Card type"),
     )
 

@@ -350,6 +350,16 @@ def test_usage_and_timings_are_drawn(world) -> None:
     assert (len(colours), greys) == (6, set())
 
 
+def test_the_card_type_of_a_chart_lives_in_the_address(world) -> None:
+    client = client_of(world.admin)
+    for path in ("", "queues/search-training/"):
+        page = client.get(f"{BASE}{path}?card={H200}").content.decode()
+        chosen = re.search(r'<select[^>]*data-param="card">(.*?)</select>', page, re.DOTALL)[1]
+        assert f'<option value="{H200}" selected>' in chosen, path
+        assert f'data-query="card={H200}"' in page, path
+        assert client.get(f"{BASE}{path}?card=nonsense").status_code == 200
+
+
 def test_a_card_type_has_one_colour_whatever_else_was_taken_back() -> None:
     noon = dt.datetime(2026, 3, 4, 12, tzinfo=dt.UTC)
     known = [f"card-{number}" for number in range(9)]
