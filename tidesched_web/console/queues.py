@@ -235,6 +235,8 @@ def queues(this: Page) -> HttpResponse:
     makes = this.access.administers or bool(this.access.admin_of)
     part = part_of(rows, this.request.GET.get("cursor", ""))
     given = {"rows": part.rows, "page": part, "form": form, "line": f"{line}{_('.')}", "makes": makes}
+    # Figures of what is lent have room in compact rows where they are asked for.
+    given["lending"] = state in (BORROWS, LENDS) or form.value("order") in ("borrowed", "lent")
     return this.render("queues/queues.html", given)
 
 

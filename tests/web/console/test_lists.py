@@ -153,9 +153,11 @@ def test_the_list_of_queues_says_who_borrows_and_who_lends_how_many_of_each_card
         page = " ".join(client.get(f"{BASE}queues/", {"state": state}).content.decode().split())
         amount = next(use for use in found[0].uses if getattr(use, order))
         assert f"{state} {amounts.number(getattr(amount, order) / 1000)}" in page
+        assert "shows-lending" in page, "in compact rows too"
         text = client.get(f"{BASE}queues/", {"state": state, "format": "csv"}).content.decode("utf-8-sig")
         lines = list(csv.DictReader(io.StringIO(text)))
         assert sum(float(line[order]) for line in lines) == pytest.approx(sum(beyond.values()) / 1000, abs=0.1)
+    assert "shows-lending" not in client.get(f"{BASE}queues/").content.decode()
     of_card = rows(card=H200)
     assert of_card
     assert {use.card for row in of_card for use in row.uses} == {H200}
