@@ -138,7 +138,7 @@ class QueueFilter(CardFilterForm):
             *some_or_any(QueueState.choices),
             (STARVED, _("Starved")),
             (BORROWS, _("Borrows: over its deserved share")),
-            (LENDS, _("Lends to training")),
+            (LENDS, _("Lends")),
         ],
     )
     order = forms.ChoiceField(
