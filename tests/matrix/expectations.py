@@ -212,7 +212,7 @@ API = {
     "administers the cluster, and it is refused": ("401 404 403 403 403 404 403 400", "PUT clusters-connection"),
     "administers the cluster, and its state does not allow it": (
         "401 404 403 403 403 404 403 409",
-        "DELETE clusters-detail POST clusters-resume DELETE card-types-detail",
+        "DELETE clusters-detail POST clusters-resume DELETE card-types-detail POST alerts-hand-back",
     ),
     # The draft is the platform admin's: another may decide about it, its author alone edits it and gives it up.
     "author, or platform admin": (
@@ -256,7 +256,8 @@ OF_PLATFORM_CLASSES = {
     ),
     "taken back by REST": ("401 404 404 404 404 404 403 204", "DELETE api:grants-detail"),
     "in use": (
-        "401 404 404 404 404 404 403 409", "DELETE api:queues-detail DELETE api:business-lines-detail",
+        "401 404 404 404 404 404 403 409",
+        "DELETE api:queues-detail DELETE api:business-lines-detail POST api:alerts-hand-back",
     ),
 }  # fmt: skip
 
