@@ -76,7 +76,7 @@ def address(world, name):
         return f"/api/v1/tenants/{acme.pk}/card-hours/"
     if name.startswith("schema"):
         return "/api/v1/schema/" + ("docs/" if name == "schema-docs" else "")
-    resource, _, act = name.rpartition("-")
+    resource, _, act = name.partition("-") if name.startswith("alerts-") else name.rpartition("-")
     if act == "list":
         return f"/api/v1/{resource}/"
     if name == "audit-segment-file":
@@ -105,7 +105,9 @@ def address(world, name):
         return f"/api/v1/drift/{drift(world).pk}/" + ("" if act == "detail" else f"{act}/")
     if resource == "alerts":
         said = {"severity": "warning", "code": "node_lost", "message": "drill", "raised_at": timezone.now()}
-        alert = Alert.objects.get_or_create(cluster=east, key="drill", defaults=said)[0]
+        given = {"acknowledged_at": timezone.now(), "acknowledged_by": "drill"} if act == "hand-back" else {}
+        key = "drill-of-one" if given else "drill"
+        alert = Alert.objects.get_or_create(cluster=east, key=key, defaults=said | given)[0]
         return f"/api/v1/alerts/{alert.pk}/" + ("" if act == "detail" else f"{act}/")
     if resource == "tokens":
         world.token("owner", "quota:read")

@@ -23,6 +23,7 @@ from tidesched_web.changes.models import ChangeState, QuotaChange
 from tidesched_web.clusters.models import CardType, Cluster
 from tidesched_web.quota import services as quota
 from tidesched_web.quota.models import Drift, PriorityClass, Queue, TidePlan
+from tidesched_web.scheduling.models import Alert
 
 
 class Story(Stage):
@@ -47,7 +48,7 @@ class Story(Stage):
         Cluster.objects.filter(pk=east.pk).update(mode="quota")
         accounts.create_user(username="mei", password=None, actor="tests")
         self._drift()
-        self.acts = self._changes()
+        self.acts = {**self._changes(), "hand-back": self._looked_after().pk}
         west = world.clusters["west"]
         Cluster.objects.filter(pk=west.pk).update(paused_at=timezone.now(), paused_by="tests", paused_reason="drill")
         self._versions()
@@ -56,6 +57,13 @@ class Story(Stage):
         return Cluster.objects.create(
             name="Old hall", slug="old-hall", api_url="https://10.0.0.8:6443", disconnected_at=timezone.now()
         )
+
+    def _looked_after(self) -> Alert:
+        now = timezone.now()
+        return Alert.objects.create(
+            cluster=self.world.clusters["east"], key="node_lost:n7", severity="warning", code="node_lost",
+            message="n7 has left", raised_at=now, acknowledged_at=now, acknowledged_by="mei",
+        )  # fmt: skip
 
     def _drift(self) -> None:
         kept = Drift.objects.get(pk=self.keys["drift"])
@@ -102,6 +110,7 @@ _OTHERS = {
     "queues_destroy": ("idle", "queues"),
     "card_types_destroy": ("idle", "card-types"),
     "clusters_destroy": ("idle", "clusters"),
+    "alerts_hand_back_create": ("acts", "hand-back"),
     "quota_changes_approve_create": ("acts", "approve"),
     "quota_changes_retry_create": ("acts", "retry"),
     "quota_changes_rollback_create": ("acts", "rollback"),

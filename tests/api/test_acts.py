@@ -14,6 +14,7 @@ from tidesched_web.audit.models import AuditEntry
 from tidesched_web.clusters.models import Cluster
 from tidesched_web.common import database_patience
 from tidesched_web.common.database_patience import DatabaseSilent
+from tidesched_web.scheduling.models import Alert
 
 
 def test_pause_and_resume_need_a_reason_and_are_audited(world):
@@ -29,6 +30,21 @@ def test_pause_and_resume_need_a_reason_and_are_audited(world):
     assert (entry.request_id, entry.address) == ("request-77", "127.0.0.1")
     assert entry.before["reason"] == "fire drill"
     assert Cluster.objects.get(pk=pk).version == 3
+
+
+def test_an_acknowledged_alert_is_handed_back(world):
+    alert = Alert.objects.create(
+        cluster=world.clusters["east"], key="node_lost:n7", severity="warning", code="node_lost", message="n7 has left",
+        raised_at=timezone.now(),
+    )  # fmt: skip
+    admin, path = world.client("admin"), f"alerts/{alert.pk}"
+    assert admin.send(f"{path}/hand-back/", {"reason": "x"}).json()["code"] == "conflict"
+    assert admin.send(f"{path}/acknowledge/", {"reason": "mine"}).json()["state"] == "acknowledged"
+    assert world.client("auditor").send(f"{path}/hand-back/", {"reason": "x"}).status_code == 403
+    assert world.client("stranger").send(f"{path}/hand-back/", {"reason": "x"}).status_code == 404
+    given = admin.send(f"{path}/hand-back/", {"reason": "On leave."}).json()
+    assert (given["state"], given["acknowledged_by"]) == ("open", "")
+    assert AuditEntry.objects.get(action="alert.hand_back").reason == "On leave."
 
 
 def test_a_token_is_shown_once_and_only_its_hash_is_kept(world):

@@ -161,6 +161,13 @@ OPERATIONS = {
         role=PLATFORM_ADMIN,
         scopes=_ADMIN,
     ),
+    "alerts_hand_back_create": Operation(
+        "Hand an alert back",
+        "Takes an acknowledgement back: the alert is open again, and counts. 409 where it is not acknowledged or has "
+        "ended.",
+        role=PLATFORM_ADMIN,
+        scopes=_ADMIN,
+    ),
     "alerts_resolve_create": Operation(
         "Resolve an alert",
         "Marks it as dealt with. Resolving the alert of the eviction budget lets one session pass. 409 where it has "

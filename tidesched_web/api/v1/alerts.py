@@ -67,6 +67,16 @@ class Alerts(ReadView):
         return self.changed(alert)
 
     @extend_schema(request=SayWhy, responses=AlertDocument, parameters=[IDEMPOTENCY])
+    @action(detail=True, methods=["post"], url_path="hand-back")
+    @idempotent
+    def hand_back(self, request: Request, pk: int) -> Response:
+        """Say that its reader no longer looks after it: it is open again. 409 where no one did, or it has ended."""
+        alert, wanted = self._decided(request)
+        if not services.hand_back_alert(alert=alert, actor=self.access.actor, reason=wanted):
+            raise DomainError("conflict", "It is not acknowledged, or has ended.")
+        return self.changed(alert)
+
+    @extend_schema(request=SayWhy, responses=AlertDocument, parameters=[IDEMPOTENCY])
     @action(detail=True, methods=["post"])
     @idempotent
     def resolve(self, request: Request, pk: int) -> Response:
