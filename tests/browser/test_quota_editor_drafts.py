@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from playwright.sync_api import expect
 
@@ -20,7 +22,8 @@ def test_a_draft_survives_and_can_be_discarded(site: str, open_browser: Opener) 
     page.reload()
     assert asked == ["beforeunload"]
     sheet = Sheet(page)
-    expect(page.locator("#draft-text")).to_contain_text("is back: 1 cell.")
+    said = re.compile(r"Your draft of \d{4}-\d\d-\d\d \d\d:\d\d UTC\+8 is back: 1 cell\.")
+    expect(page.locator("#draft-text")).to_have_text(said)
     expect(page.locator("#count-changed")).to_have_text("1 changed")
     page.locator("#filter-show").select_option("changed")
     expect(sheet.cell("search-training", H200)).to_contain_text("24 →")
@@ -30,6 +33,22 @@ def test_a_draft_survives_and_can_be_discarded(site: str, open_browser: Opener) 
     page.keyboard.press("Control+z")
     expect(page.locator("#count-changed")).to_have_text("1 changed")
     page.keyboard.press("Control+y")
+    watched.check()
+
+
+def test_the_grid_says_that_a_second_person_has_to_agree(site: str, open_browser: Opener) -> None:
+    watched = open_browser(site)
+    watched.open("/tenants/shop/approval/")
+    watched.page.locator("[name=reason]").fill("Two pairs of eyes.")
+    watched.page.locator("form[data-edit] button.btn-primary").click()
+    watched.page.wait_for_url("**/tenants/shop/")
+    watched.open(EDIT)
+    sheet = Sheet(watched.page)
+    sheet.filter("shop", "inference")
+    sheet.type("shop-ads-inference", A100, "11")
+    expect(watched.page.locator("#count-checked")).to_have_text(
+        "checked with the server · a second person has to approve this (tenant Shop)"
+    )
     watched.check()
 
 
