@@ -1,9 +1,10 @@
 """What would help waiting gangs, worked out beside the sessions, in the process that keeps their inputs loaded.
 
-A round looks at one cluster. It is bounded in time, gives way to a person's question at once (but answers one gang
-after two rounds that gave way: people who ask without end must not keep all others waiting), and is followed by a pause
-of some times its own length: however many gangs wait, it takes a fixed share of one processor. What it leaves is due in
-the next one. A gang whose page is open comes first and does not wait for the end of the pause (`remedy_asking`).
+A round looks at one cluster. It is bounded in time, gives way to a person's question at once (but not the one after two
+rounds that gave way: people who ask without end must not keep all others waiting), and is followed by a pause of some
+times the processor time that it took: however many gangs wait, it takes a fixed share of one processor, and a busy
+machine makes no pause longer. What it leaves is due in the next one. A gang whose page is open comes first and does not
+wait for the end of the pause (`remedy_asking`).
 """
 
 from __future__ import annotations
@@ -33,11 +34,11 @@ _log = logging.getLogger(__name__)
 
 # No gang is begun after so long; one takes at most ten sessions.
 ROUND_SECONDS = 1.0
-# The pause after a round, in lengths of the round.
+# The pause after a round, in times of the processor time of the round.
 PAUSE = 4.0
 # The pause after a round that was asked for by who looks at a gang.
 PAUSE_ASKED = 1.0
-# A round that found questions of people waiting gives way; after so many in a row one gang is answered all the same.
+# A round that found questions of people waiting gives way; after so many in a row one does not.
 MOST_YIELDS = 2
 # How often a round is asked for.
 EVERY_SECONDS = 2
@@ -56,15 +57,15 @@ def round_of_all() -> int:
     asked = {one for one in clusters if _next_asked.get(one, 0.0) <= now and asked_for(one)}
     ready = [one for one in clusters if one in asked or _next.get(one, 0.0) <= now]
     for cluster_id in sorted(ready, key=lambda one: (one not in asked, _next.get(one, 0.0), one)):
-        since = time.monotonic()
+        since = time.process_time()
         try:
             answered = round_of(cluster_id)
         except (BadInput, BrokenInvariant, DatabaseError) as error:
             _log.warning("no remedies for cluster %s: %s", cluster_id, str(error).strip().split("\n")[0])
             answered = 0
-        ended = time.monotonic()
-        _next[cluster_id] = ended + max(EVERY_SECONDS, PAUSE * (ended - since)) - 0.1
-        _next_asked[cluster_id] = ended + PAUSE_ASKED * (ended - since)
+        ended, took = time.monotonic(), time.process_time() - since
+        _next[cluster_id] = ended + max(EVERY_SECONDS, PAUSE * took) - 0.1
+        _next_asked[cluster_id] = ended + PAUSE_ASKED * took
         if answered:
             return answered
     return 0
@@ -86,11 +87,11 @@ def round_of(cluster_id: int, seconds: float = ROUND_SECONDS) -> int:
     stored, picture = found
     reasons = engine.reasons_of(picture)
     deadline, answered, yielded = time.monotonic() + seconds, 0, False
+    gives_way = _yields.get(cluster_id, 0) < MOST_YIELDS
     for gang in due:
         reason = reasons.get(gang.key)
         if reason is None or _failed.get((cluster_id, gang.key)) == stored.session_id:
             continue
-        gives_way = bool(answered) or _yields.get(cluster_id, 0) < MOST_YIELDS
         if time.monotonic() >= deadline:
             break
         if gives_way and is_asked(WHAT_IF_QUEUE):
