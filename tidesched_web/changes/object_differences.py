@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import datetime as dt
+import math
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from tidesched_web.changes.documents import CLOSED, MIB
+from tidesched_web.changes.lending import Uses
+from tidesched_web.changes.tree_check import ratios_of, tree_of
 from tidesched_web.changes.tree_document import Document, key_of, kind_of, parts_of
 from tidesched_web.clusters.kubernetes import manifests
-from tidesched_web.quota import tide
+from tidesched_web.common.models import ServiceType
+from tidesched_web.quota import tide, tide_rules
 from tidesched_web.quota.limited_selectors import limits_of
 
 Manifest = dict[str, Any]
@@ -38,11 +42,15 @@ def object_differences(
     keys: Iterable[str],
     now: dt.datetime,
     counted_by: Mapping[str, str] | None = None,
+    *,
+    in_use: Uses | None = None,
+    hardware: Mapping[str, int] | None = None,
 ) -> list[ObjectDifference]:
     """The objects that differ when ``keys`` go from ``before`` to ``after``; by kind and name.
 
-    A queue gets its effective quota: what the tide plans that are open at ``now`` make of its own. ``counted_by``:
-    card types that the cluster's scheduler has to get as limits of their resources too.
+    A queue gets its effective quota: what the tide plans that are open at ``now`` make of its own while inference uses
+    ``in_use`` (queue → card → cards), held within ``hardware`` and the sums of the tree as the push does.
+    ``counted_by``: card types that the cluster's scheduler has to get as limits of their resources too.
     """
     touched = set(keys)
     old_plans, new_plans = _plans(before), _plans(after)
@@ -57,14 +65,19 @@ def object_differences(
         touched |= {
             key for key in {*before, *after} if kind_of(key) == "queue" and (all_queues or parts_of(key)[0] in named)
         }
+    names = {parts_of(key)[0] for key in touched if kind_of(key) == "queue"}
+    had_quota, has_quota = (
+        _effective(documents, plans, now, in_use or {}, hardware or {}) if names & tide.touched(plans) else {}
+        for documents, plans in ((before, old_plans), (after, new_plans))
+    )
     found = []
     for key in sorted(touched):
         kind, name = kind_of(key), parts_of(key)[0]
         old, new = before.get(key), after.get(key)
         if kind == "queue":
             limits = counted_by or {}
-            had = _queue(name, old, old_grants, _effective(name, old, old_plans, now), limits) if old else None
-            has = _queue(name, new, new_grants, _effective(name, new, new_plans, now), limits) if new else None
+            had = _queue(name, old, old_grants, had_quota.get(name, old["card_quota"]), limits) if old else None
+            has = _queue(name, new, new_grants, has_quota.get(name, new["card_quota"]), limits) if new else None
             difference = ObjectDifference("Queue", name, had, has)
         elif kind == "priority-class":
             had = _class(name, old) if old is not None else None
@@ -92,9 +105,25 @@ def _plans(documents: Mapping[str, Document]) -> list[tide.Plan]:
     return tide.enabled_plans(plans)
 
 
-def _effective(name: str, document: Document, plans: list[tide.Plan], now: dt.datetime) -> Mapping[str, int]:
-    base: Mapping[str, int] = document["card_quota"]
-    return tide.effective_quota({name: base}, plans, now)[name] if plans else base
+def _effective(
+    documents: Mapping[str, Document],
+    plans: list[tide.Plan],
+    now: dt.datetime,
+    in_use: Uses,
+    hardware: Mapping[str, int],
+) -> dict[str, dict[str, int]]:
+    """What holds at ``now`` for the queues that the plans are about, by the rule of the push."""
+    keys = {name: key_of("queue", name) for name in tide.touched(plans)}
+    queues = {name: documents[key] for name, key in keys.items() if key in documents}
+    floors = {
+        name: {card: math.ceil(cards) for card, cards in in_use.get(name, {}).items()}
+        for name, queue in queues.items()
+        if queue["service_type"] == ServiceType.INFERENCE
+    }
+    base = {name: queue["card_quota"] for name, queue in queues.items()}
+    return tide_rules.effective(
+        base, plans, now, floors, lambda: tree_of(documents, hardware, ratios_of(documents))
+    )
 
 
 def _queue(

@@ -18,6 +18,7 @@ from tidesched_web.console.tide_reading import others_on
 from tidesched_web.quota import tide
 from tidesched_web.quota.models import Queue, SyncState, TidePlan
 from tidesched_web.quota.selectors import card_quota_of
+from tidesched_web.quota.tide_selectors import effective_by_name
 from tidesched_web.scheduling.usage_selectors import allocated_of
 from tidesched_web.workloads.waits_selectors import reasons_by_card
 
@@ -76,7 +77,7 @@ def queues_now(this: Page, row: TidePlan, own: tide.Plan, queues: list[Queue]) -
     plans = tide.in_order([*others, own])
     wanted = tide.effective_quota(base, plans, moment)
     with_it = tide.effective_quota(base, plans, moment, floors)
-    without = tide.effective_quota(base, tide.in_order(others), moment, floors)
+    switched = effective_by_name(this.cluster, tide.in_order(others) if row.enabled else plans, base, now=moment)
     alone = tide.effective_quota(base, [own], moment)
     open_now = _open_figures(own, tide.open_layers([own], moment)) if row.enabled else set()
     trains = [queue.pk for queue in queues if queue.service_type == ServiceType.TRAINING]
@@ -87,7 +88,7 @@ def queues_now(this: Page, row: TidePlan, own: tide.Plan, queues: list[Queue]) -
             had = base[queue.name].get(card, 0)
             now = queue.tide.get(card, had)
             uses = used.get(queue.pk, {}).get(card, 0)
-            otherwise = (without if row.enabled else with_it)[queue.name].get(card, 0)
+            otherwise = switched[queue.name].get(card, 0)
             why: list[str] = []
             if (queue.name, card) in open_now:
                 figure = _Figure(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 from zoneinfo import ZoneInfo
@@ -165,6 +165,18 @@ def _below(tree: Tree, key: str | None, holder: str) -> bool:
             return False
         key = tree.holders[key].parent if key in tree.holders else None
     return key is not None
+
+
+def effective(
+    base: Quota, plans: list[Plan], now: dt.datetime, floors: Quota, tree: Callable[[], Tree]
+) -> dict[str, dict[str, int]]:
+    """The quota at ``now`` of the queues that ``plans`` are about: what is sent, and what every page announces.
+
+    ``floors``: what inference uses of it and so keeps; then the raises of others wait as far as ``tree`` (of the base)
+    has no room for both.
+    """
+    quota = tide.effective_quota(base, plans, now, floors)
+    return quota if quota == tide.effective_quota(base, plans, now) else within_tree(tree(), quota)
 
 
 def within_tree(tree: Tree, wanted: Quota) -> dict[str, dict[str, int]]:

@@ -6,6 +6,7 @@ import datetime as dt
 import math
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
+from functools import cache, partial
 from typing import Any
 
 from django.db.models import BooleanField, Q, QuerySet
@@ -121,14 +122,10 @@ def _effective(asked: list[_Asked]) -> dict[int, dict[str, dict[str, int]]]:
     touched: dict[int, dict[str, dict[str, int]]] = {pk: {} for pk in floored}
     for row in with_card_quota(queues.filter(cluster__in=floored)):
         touched[row.cluster_id][row.name] = card_quota_of(row)
-    held_back = {}
+    trees = cache(lambda: quota_trees(one.cluster for one in floored.values()))
     for pk, one in floored.items():
-        everybody = tide.effective_quota(touched[pk], one.plans, one.now, floors[pk])
-        if everybody != tide.effective_quota(touched[pk], one.plans, one.now):
-            held_back[pk] = everybody
-    trees = quota_trees(floored[pk].cluster for pk in held_back) if held_back else {}
-    for pk, everybody in held_back.items():
-        held = tide_rules.within_tree(trees[pk], everybody)
+        tree = partial(lambda pk: trees()[pk], pk)
+        held = tide_rules.effective(touched[pk], one.plans, one.now, floors[pk], tree)
         found[pk] |= {queue: cards for queue, cards in held.items() if queue in found[pk]}
     return found
 

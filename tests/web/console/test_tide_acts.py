@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import datetime as dt
 import html
+import json
 import re
+from typing import Any
 
 import pytest
 
@@ -16,19 +18,24 @@ from tests.web.console.test_pages import client_of
 from tests.web.console.test_tide_plans import LIST, NIGHT
 from tidesched_web.accounts.models import User
 from tidesched_web.audit.models import AuditEntry
+from tidesched_web.changes import services as changes
 from tidesched_web.changes.models import ChangeState, QuotaChange
+from tidesched_web.clusters.kubernetes import manifests
 from tidesched_web.clusters.models import Cluster, ClusterMode
+from tidesched_web.common.permissions import Access
 from tidesched_web.console.forms.tide_plan import PlanForm
 from tidesched_web.quota import tide
 from tidesched_web.quota.models import Queue, SyncState, TidePlan
+from tidesched_web.quota.selectors import with_card_quota
 from tidesched_web.quota.services.tide_plans import write_tide_plan
-from tidesched_web.quota.tide_selectors import document_of
+from tidesched_web.quota.tide_selectors import document_of, effective_now
 from tidesched_web.scheduling.models import QueueUsage
 from tidesched_web.workloads.models import Gang
 
 pytestmark = pytest.mark.django_db
 ENDED = re.compile(r"^2026-03-04T20:1\d:\d\d\+00:00$")
 LENT = "Lent now: 4."
+ADMIN = Access(actor="admin", everything=True, administers=True)
 LENDER, TAKER = "search-suggest-inference", "maps-route-inference"
 
 
@@ -54,6 +61,10 @@ def page_of(user: User, path: str = "nights/") -> str:
     answer = client_of(user).get(f"{LIST}{path}")
     assert answer.status_code == 200
     return " ".join(html.unescape(answer.content.decode()).split())
+
+
+def l40s_of(manifest: dict[str, Any]) -> int:
+    return int(json.loads(manifest["metadata"]["annotations"][manifests.CARD_QUOTA])[L40S])
 
 
 def why(user: User, queue: str) -> list[str]:
@@ -111,6 +122,32 @@ def test_what_an_open_layer_lends_is_taken_back_until_its_next_start(world) -> N
     assert "It opens again at 2026-03-06 18:00:00 UTC." in page
     assert "take-back" not in page
     assert "No layer is open now." in page
+
+
+def test_what_a_take_back_announces_is_the_same_on_every_page_in_rest_and_afterwards(world) -> None:
+    """The lender uses 9 of its 10, so of the 4 that the layer takes from it only one is lent."""
+    hold(LENDER, sent=9, used=9)
+    client = client_of(world.admin)
+
+    def page_says(path: str) -> set[tuple[str, int, int]]:
+        return {(row["queue"], row["now"], row["then"]) for row in client.get(path).context["turned"]}
+
+    def written(objects: list[dict[str, Any]]) -> set[tuple[str, int, int]]:
+        return {(one["name"], l40s_of(one["before"]), l40s_of(one["after"])) for one in objects}
+
+    said = page_says(f"{LIST}nights/take-back/")
+    assert (LENDER, 9, 10) in said
+    assert {(one.queue.name, one.otherwise) for one in client.get(f"{LIST}nights/").context["figures"]} == {
+        (queue, then) for queue, _now, then in said
+    }
+    client.post(f"{LIST}nights/take-back/", {"reason": "", "act": "review"})
+    change = QuotaChange.objects.get(state=ChangeState.DRAFT)
+    assert written(changes.check(cluster=world.cluster, edits=change.edits, access=ADMIN)["objects"]) == said
+    assert page_says(f"{LIST}nights/switch/") == said
+    post_opened(client, f"{LIST}nights/take-back/", {"reason": "flood"})
+    rows = with_card_quota(Queue.objects.filter(cluster=world.cluster, name__in=[LENDER, TAKER]))
+    holds = effective_now(world.cluster, rows)
+    assert {(row.name, holds[row.pk][L40S]) for row in rows} == {(queue, then) for queue, _now, then in said}
 
 
 def test_nothing_is_taken_back_where_nothing_is_open(world) -> None:

@@ -274,7 +274,15 @@ def work_out(
     moved = changed_since(base, reading.documents) if base is not None else []
     slugs, wide = touched_tenants(reading, after, edits)
     objects = (
-        object_differences(reading.documents, after, edits, cluster.clock(), limited_cards(cluster))
+        object_differences(
+            reading.documents,
+            after,
+            edits,
+            cluster.clock(),
+            limited_cards(cluster),
+            in_use=around.in_use,
+            hardware=around.hardware,
+        )
         if not faults.kept
         else []
     )
