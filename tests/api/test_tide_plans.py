@@ -129,6 +129,7 @@ def test_the_steps_of_a_plan_are_read_within_sight(world, plan):
         TideStep.objects.create(
             cluster=world.clusters["east"], queue=world.queues[name], card=H200, plans=["nights"], since=moment,
             layers=["nights: always"], at=moment, answered_at=moment, before=6, after=5, wanted=5, answer="taken",
+            taken_back=[{"plan": "nights", "layer": "always", "by": "mei", "opens_next": "2026-03-05T22:00:00+00:00"}],
         )  # fmt: skip
     path = f"tide-plans/{plan.pk}/steps/"
     both = world.client("auditor").read(path)["results"]
@@ -136,6 +137,9 @@ def test_the_steps_of_a_plan_are_read_within_sight(world, plan):
     assert {"before": 6, "after": 5, "wanted": 5, "answer": "taken", "since": "2026-03-04T22:00:00Z"}.items() <= both[
         0
     ].items()
+    assert both[0]["taken_back"] == [
+        {"plan": "nights", "layer": "always", "by": "mei", "opens_next": "2026-03-05T22:00:00Z"}
+    ]
     assert [row["queue"] for row in world.client("owner").read(path)["results"]] == ["acme-online"]
     assert world.client("stranger").get(f"/api/v1/{path}").status_code == 404
     assert len(world.client("auditor").read(path, limit="1")["results"]) == 1

@@ -20,11 +20,12 @@ from tidesched_web.clusters.kubernetes.paths import PRIORITY_CLASS, QUEUE
 from tidesched_web.clusters.kubernetes.pressure import run_all
 from tidesched_web.clusters.models import Cluster, ConnectionKind
 from tidesched_web.quota import services as quota
-from tidesched_web.quota.models import Drift, PushedObject, Queue, TideStep
+from tidesched_web.quota.models import Drift, PushedObject, Queue, TidePlan, TideStep
 from tidesched_web.quota.services.push import push_cluster, push_pending
 from tidesched_web.quota.services.push_object import bring
 from tidesched_web.quota.services.tide_plans import write_tide_plan
 from tidesched_web.quota.services.tide_steps import delete_old_steps
+from tidesched_web.quota.tide_selectors import document_of
 from tidesched_web.workloads.models import Gang
 
 
@@ -318,6 +319,24 @@ def test_each_step_of_the_tide_plans_is_kept_once_with_what_the_cluster_answered
     assert delete_old_steps(cluster_id=ground.cluster.pk, keep=1, limit=2) == 2
     assert delete_old_steps(cluster_id=ground.cluster.pk, keep=1, limit=2) == 1
     assert kept(ground) == [(5, 8, 8, "taken", [])]
+
+
+def test_a_step_that_follows_a_take_back_says_what_was_ended_by_whom_and_when_it_opens_again(ground):
+    clock(ground.cluster, NIGHT)
+    nights(ground, "set", 5)
+    ground.push()
+    plan = TidePlan.objects.get(cluster=ground.cluster)
+    ended = {**plan.layers[1], "ended_at": (NIGHT + dt.timedelta(minutes=1)).isoformat()}
+    document = {**document_of(plan), "layers": [plan.layers[0], ended]}
+    clock(ground.cluster, NIGHT + dt.timedelta(minutes=2))
+    write_tide_plan(cluster=ground.cluster, name="nights", document=document, actor="mei")
+    write_tide_plan(cluster=ground.cluster, name="nights", document=document | {"position": 3}, actor="li")
+    ground.push()
+    opened, taken_back = TideStep.objects.filter(cluster=ground.cluster).order_by("id")
+    assert opened.taken_back == []
+    again = (NIGHT.replace(hour=22) + dt.timedelta(days=1)).isoformat()
+    assert taken_back.taken_back == [{"plan": "nights", "layer": "night", "by": "mei", "opens_next": again}]
+    assert (taken_back.before, taken_back.after, taken_back.layers) == (5, 8, [])
 
 
 def test_a_step_that_the_cluster_refuses_says_so_in_its_words(ground, client):

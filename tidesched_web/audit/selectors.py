@@ -35,6 +35,11 @@ def touching(entries: QuerySet[AuditEntry], tenant_id: int) -> QuerySet[AuditEnt
     return entries.filter(tenant_ids__contains=[tenant_id])
 
 
+def newest_about(object_type: str, object_id: object, limit: int) -> list[AuditEntry]:
+    """The newest entries about one object, the newest first, for a service that asks who wrote something into it."""
+    return list(AuditEntry.objects.filter(object_type=object_type, object_id=str(object_id)).order_by("-id")[:limit])
+
+
 def neighbours(entries: QuerySet[AuditEntry], entry: AuditEntry) -> tuple[AuditEntry | None, AuditEntry | None]:
     """The entries before and after ``entry`` among ``entries``, by id."""
     earlier = entries.filter(pk__lt=entry.pk).order_by("-id").first()

@@ -76,8 +76,8 @@ def object_differences(
         old, new = before.get(key), after.get(key)
         if kind == "queue":
             limits = counted_by or {}
-            had = _queue(name, old, old_grants, had_quota.get(name, old["card_quota"]), limits) if old else None
-            has = _queue(name, new, new_grants, has_quota.get(name, new["card_quota"]), limits) if new else None
+            had = _queue(name, old, old_grants, had_quota, limits) if old else None
+            has = _queue(name, new, new_grants, has_quota, limits) if new else None
             difference = ObjectDifference("Queue", name, had, has)
         elif kind == "priority-class":
             had = _class(name, old) if old is not None else None
@@ -121,19 +121,18 @@ def _effective(
         if queue["service_type"] == ServiceType.INFERENCE
     }
     base = {name: queue["card_quota"] for name, queue in queues.items()}
-    return tide_rules.effective(
-        base, plans, now, floors, lambda: tree_of(documents, hardware, ratios_of(documents))
-    )
+    return tide_rules.effective(base, plans, now, floors, lambda: tree_of(documents, hardware, ratios_of(documents)))
 
 
 def _queue(
     name: str,
     document: Document,
     grants: Mapping[str, list[str]],
-    card_quota: Mapping[str, int],
+    effective: Mapping[str, Mapping[str, int]],
     counted_by: Mapping[str, str],
 ) -> Manifest:
     """As the push makes it. A closed queue carries that as its wanted status."""
+    card_quota = effective[name] if name in effective else document["card_quota"]
     memory = document.get("memory_bytes")
     manifest = manifests.queue(
         name,

@@ -34,6 +34,8 @@ def steps(this: Page) -> HttpResponse:
                 "since": lambda row: row.since.isoformat() if row.since else "",
                 "plans": lambda row: "; ".join(row.plans),
                 "layers": lambda row: "; ".join(row.layers),
+                "taken_back": lambda row: "; ".join(f"{one['plan']}: {one['layer']}" for one in row.taken_back),
+                "taken_back_by": lambda row: "; ".join(one["by"] for one in row.taken_back),
                 "queue": lambda row: row.queue.name,
                 **{name: attrgetter(name) for name in _COLUMNS},
                 "answered_at": lambda row: row.answered_at.isoformat(),

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+import datetime as dt
+from typing import Any, ClassVar
 
 from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models
@@ -229,6 +230,7 @@ class TideStep(models.Model):
 
     ``since``: when the layers that hold here opened or closed, ``at``: when it was first sent, both by the cluster's
     clock. ``wanted`` is what the layers make of the base; ``after`` may be more where inference still uses it.
+    ``taken_back``: the layers that a person ended at ``since``, each with plan, layer, by whom, and when it opens next.
     """
 
     cluster = models.ForeignKey(Cluster, on_delete=models.CASCADE, related_name="tide_steps")
@@ -237,6 +239,7 @@ class TideStep(models.Model):
     # The names of the plans that are about the figure, and of the layers that are open ("plan: layer").
     plans = models.JSONField(default=list)
     layers = models.JSONField(default=list)
+    taken_back = models.JSONField(default=list)
     since = models.DateTimeField(null=True)
     at = models.DateTimeField()
     answered_at = models.DateTimeField()
@@ -255,6 +258,12 @@ class TideStep(models.Model):
 
     def __str__(self) -> str:
         return f"{self.queue_id} {self.card}: {self.before} → {self.after}"
+
+    @property
+    def ended_by_hand(self) -> list[dict[str, Any]]:
+        """``taken_back`` with moments."""
+        moments = ((one, one["opens_next"]) for one in self.taken_back)
+        return [{**one, "opens_next": dt.datetime.fromisoformat(then) if then else None} for one, then in moments]
 
 
 class PushedObject(models.Model):

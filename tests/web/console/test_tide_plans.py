@@ -450,6 +450,22 @@ def test_what_the_steps_of_a_plan_did_stands_on_its_page_and_in_a_list(world):
     assert "nights" not in client_of(world.stranger).get("/clusters/demo/tide-steps/").content.decode()
 
 
+def test_a_step_after_a_take_back_says_who_did_it_and_when_the_layer_opens_again(world):
+    keep_steps(world)
+    again = "2026-03-04T18:00:00+00:00"
+    taken_back = [{"plan": "nights", "layer": "night", "by": "mei", "opens_next": again}]
+    TideStep.objects.filter(queue__name="search-suggest-inference").update(layers=[], taken_back=taken_back)
+    client = client_of(world.member)
+    for path in (f"{LIST}nights/", "/clusters/demo/tide-steps/"):
+        page = " ".join(client.get(path).content.decode().split())
+        assert "night was taken back by mei" in page, path
+        assert "It opens again at 2026-03-04 18:00:00 UTC." in page
+        assert "none: the base holds" not in page
+    head, row = client.get("/clusters/demo/tide-steps/?format=csv").content.decode().splitlines()
+    told = dict(zip(head.split(","), row.split(","), strict=True))
+    assert (told["layers"], told["taken_back"], told["taken_back_by"]) == ("", "nights: night", "mei")
+
+
 def test_what_is_said_after_saving_is_what_the_plan_is_now(world):
     done = client_of(world.admin).post("/clusters/demo/new/tide-plan/", sent(enabled="on"), follow=True)
     assert "Saved. No quota changes at this moment, so nothing is sent to the cluster." in done.content.decode()

@@ -9,12 +9,18 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
+from typing import Any
 
+from tidesched_web.audit.selectors import newest_about
 from tidesched_web.clusters.models import Cluster
 from tidesched_web.quota import tide
-from tidesched_web.quota.models import Queue, TideAnswer, TideStep
+from tidesched_web.quota.models import Queue, TideAnswer, TidePlan, TideStep
 from tidesched_web.quota.selectors import card_quota_of
 from tidesched_web.quota.tide_selectors import beyond_base, plan_documents
+
+# So many of a plan's newest audit entries are looked through for the one that ended a layer.
+ENTRIES = 50
 
 
 @dataclass(frozen=True)
@@ -47,6 +53,8 @@ def note_steps(cluster: Cluster, turned: Sequence[Turned]) -> None:
     newest = TideStep.objects.filter(queue__in=queues).order_by("queue_id", "card", "-id").distinct("queue_id", "card")
     known = {(step.queue_id, step.card): step for step in newest}
     open_now, made = tide.open_layers(plans, now), []
+    ended = [(plan, one) for plan in plans for one in tide.ended_layers(plan, now)]
+    by = cache(lambda plan, layer: _ended_by(cluster, plan, layer))
     for one, card, before, after in figures:
         last = known.get((one.queue.pk, card))
         own = tide.about(plans, one.queue.name, card)
@@ -55,14 +63,24 @@ def note_steps(cluster: Cluster, turned: Sequence[Turned]) -> None:
             _answer(last, one, now)
             continue
         # A plan that was switched off or deleted is about the step that ends it too.
-        ended = last.plans if last is not None and card in one.queue.tide else ()
+        earlier = last.plans if last is not None and card in one.queue.tide else ()
         made.append(
             TideStep(
                 cluster=cluster,
                 queue=one.queue,
                 card=card,
-                plans=sorted({*(plan.name for plan in own), *ended}),
+                plans=sorted({*(plan.name for plan in own), *earlier}),
                 layers=tide.names_of(plans, _about(plans, open_now, one.queue.name, card), "#%(n)s"),
+                taken_back=[
+                    {
+                        "plan": plan.name,
+                        "layer": plan.layers[it.layer].name or f"#{it.layer + 1}",
+                        "by": by(plan.name, it.layer),
+                        "opens_next": it.opens_next.isoformat() if it.opens_next else None,
+                    }
+                    for plan, it in ended
+                    if it.at == since and card in plan.layers[it.layer].quota.get(one.queue.name, {})
+                ],
                 since=since,
                 at=now,
                 answered_at=now,
@@ -79,6 +97,23 @@ def note_steps(cluster: Cluster, turned: Sequence[Turned]) -> None:
 def _about(plans: Sequence[tide.Plan], open_now: tide.Open, queue: str, card: str) -> tide.Open:
     """Those of the open layers that name this figure."""
     return tuple(place for place in open_now if card in plans[place[0]].layers[place[1]].quota.get(queue, {}))
+
+
+def _ended_by(cluster: Cluster, plan: str, layer: int) -> str:
+    """Who ended this layer of a plan, by the audit log; empty where its entry is not among the newest."""
+    row = TidePlan.objects.filter(cluster=cluster, name=plan).only("pk", "layers").first()
+    if row is None or layer >= len(row.layers):
+        return ""
+
+    def stands(document: Mapping[str, Any] | None) -> bool:
+        layers = (document or {}).get("layers", ())
+        return any(one.get("ended_at") == ended_at and one.get("name") == name for one in layers)
+
+    ended_at, name = row.layers[layer].get("ended_at"), row.layers[layer].get("name")
+    for entry in newest_about("tide_plan", row.pk, ENTRIES):
+        if stands(entry.after) and not stands(entry.before):
+            return entry.actor
+    return ""
 
 
 def _answer(step: TideStep, one: Turned, now: dt.datetime) -> None:

@@ -85,6 +85,15 @@ class TidePlanDocument(serializers.Serializer[Any]):
         return [one.as_json() for one in self.context["plans"][plan.pk].overlaps]
 
 
+class TideTakenBack(serializers.Serializer[Any]):
+    """A layer that a person has ended; ``by`` is empty where that is not known, ``opens_next`` null for never."""
+
+    plan = serializers.CharField()
+    layer = serializers.CharField()
+    by = serializers.CharField()
+    opens_next = serializers.DateTimeField(allow_null=True)
+
+
 class TideStepDocument(serializers.Serializer[Any]):
     """One figure that tide plans made another one. ``since``: when its layers opened or closed; null without any.
 
@@ -97,6 +106,7 @@ class TideStepDocument(serializers.Serializer[Any]):
     card = serializers.CharField()
     plans = serializers.ListField(child=serializers.CharField())
     layers = serializers.ListField(child=serializers.CharField())
+    taken_back = TideTakenBack(many=True, source="ended_by_hand")
     since = serializers.DateTimeField(allow_null=True)
     at = serializers.DateTimeField()
     before = serializers.IntegerField()
