@@ -22,6 +22,7 @@ from tidesched_web.clusters.kubernetes.credential_facts import authorities
 from tidesched_web.clusters.kubernetes.verbs import MODES
 from tidesched_web.clusters.models import Cluster, ClusterMode, ConnectionKind, ConnectionTest
 from tidesched_web.common.errors import DomainError
+from tidesched_web.console.connection_corrections import correction_of, typed_before
 from tidesched_web.console.edit_pages import edit_page
 from tidesched_web.console.forms.connection import (
     WAYS,
@@ -141,9 +142,9 @@ def _given(this: Page, title: str, trail: list[tuple[str, str]], cluster: Cluste
     way = this.request.GET.get("way", "kubeconfig")
     if way not in WAYS:
         raise Http404
-    sent = this.request.method == "POST"
-    form = WAYS[way](this.request.POST if sent else None, this.request.FILES if sent else None)
-    chosen = OfferModeForm(this.request.POST if sent else None, initial={"mode": mode})
+    sent, typed = this.request.method == "POST", typed_before(this)
+    form = WAYS[way](this.request.POST if sent else None, this.request.FILES if sent else None, initial=typed)
+    chosen = OfferModeForm(this.request.POST if sent else None, initial={"mode": mode} | typed)
     if sent and form.is_valid() and chosen.is_valid():
         test = _offer(this, form, chosen.cleaned_data["mode"] if cluster is None else mode, cluster)
         if test is not None:
@@ -271,6 +272,7 @@ def _tested(
         trail=trail,
         authorities=authorities(test.ca_certificate),
         kind_word=ConnectionKind(test.connection_kind).label,
+        correction=correction_of(test),
         **shown(test),
     )
 

@@ -257,3 +257,58 @@ def test_a_cluster_without_a_test_says_when_it_was_reached_last(world) -> None:
     ClusterReach.objects.update_or_create(cluster=world.cluster, defaults=lost)
     for path in ("/clusters/demo/connection/", "/clusters/"):
         assert re.search(r"The API server does not answer. last session \d+ \w+ ago", read(path)), path
+
+
+def finished(test: ConnectionTest, step: str, code: str) -> ConnectionTest:
+    found = [{"step": step, "code": code, "level": "failed", "values": {"url": test.api_url}}]
+    ConnectionTest.objects.filter(pk=test.pk).update(findings=found, percent=100, finished_at=timezone.now())
+    return ConnectionTest.objects.get(pk=test.pk)
+
+
+def correction(client, test: ConnectionTest) -> tuple[str, str]:
+    """The address and the word of the button that leads back to the form; empty without one."""
+    where = f"/clusters/demo/connection/offer/{test.pk}/" if test.cluster_id else f"/new/cluster/{test.pk}/"
+    page = client.get(where).content.decode()
+    found = re.search(r'<a class="btn btn-primary" href="([^"]*offer=[^"]*)">(.*?)</a>', page, re.DOTALL)
+    if not found:
+        return "", ""
+    word = " ".join(re.sub(r"<[^>]+>", " ", found[2]).split())
+    assert '<button class="btn" type="submit">' in page, "saving does not invite after a failed test"
+    return found[1].replace("&amp;", "&"), word
+
+
+def test_a_failed_test_leads_back_to_the_form_with_what_was_typed(world, server) -> None:
+    client, authority = client_of(world.admin), pem(server.authority[0])
+    given = GIVEN | {"mode": "quota", "ca_certificate": authority, "tls_server_name": "hall.example"}
+    made = int(client.post("/new/cluster/?way=token", given)["Location"].split("/")[-2])
+    test = ConnectionTest.objects.get(pk=made)
+    assert correction(client, test) == ("", ""), "the test is not over"
+    address, word = correction(client, finished(test, "reach", "refused"))
+    assert (address, word) == (f"/new/cluster/?way=token&offer={made}", "Correct the address")
+    page = client.get(address).content.decode()
+    assert f'value="{GIVEN["api_url"]}"' in page
+    assert 'value="hall.example"' in page
+    assert "BEGIN CERTIFICATE" in page
+    assert '<option value="quota" selected>' in page
+    assert SECRET not in page, "a secret is never filled in again"
+    words = {
+        ("reach", "wrong_authority"): "Correct the certificate authority",
+        ("identity", "not_let_in"): "Correct the token",
+        ("verbs", "verb_missing"): "Correct what was given",
+    }
+    for (step, code), said in words.items():
+        assert correction(client, finished(test, step, code))[1] == said
+    for wrong in ("x", "9" * 30, str(world.named["other"])):
+        assert client.get(f"/new/cluster/?way=token&offer={wrong}").status_code == 404, wrong
+
+
+def test_another_connection_of_a_cluster_is_corrected_on_its_own_page(world, server) -> None:
+    client = client_of(world.admin)
+    address, _word = correction(client, finished(ConnectionTest.objects.get(pk=world.named["other"]), "reach", "refused"))
+    assert address == f"/clusters/demo/connection/replace/?way=token&offer={world.named['other']}"
+    assert f'value="{GIVEN["api_url"]}"' in client.get(address).content.decode()
+    where = client.post("/new/cluster/", {"kubeconfig": kubeconfig(server), "mode": "quota"})["Location"]
+    test = ConnectionTest.objects.get(pk=int(where.split("/")[-2]))
+    address, word = correction(client, finished(test, "reach", "refused"))
+    assert (address, word) == (f"/new/cluster/?way=kubeconfig&offer={test.pk}", "Give another connection")
+    assert SECRET not in client.get(address).content.decode()
