@@ -20,6 +20,8 @@ STARTED = time.monotonic()
 # A role that was never heard of so short a time after the start of the site is starting.
 STARTING_SECONDS = 30
 ROLES = ("sessions", "push", "work", "what-if", "beat")
+# The roles that take messages from a queue of their name; beat only sends.
+QUEUES = ROLES[:-1]
 LIFETIME_SECONDS = 15
 _PROCESSES = "tidesched:processes"
 
@@ -76,6 +78,14 @@ def processes() -> list[Heard]:
     if old:
         _client().hdel(_PROCESSES, *old)
     return sorted(found, key=lambda one: (one.report.role, one.report.host, one.report.pid))
+
+
+def waiting_messages() -> int:
+    """How many messages wait in the queues of work."""
+    asked = _client().pipeline(transaction=False)
+    for queue in QUEUES:
+        asked.llen(f"celery:{queue}")
+    return sum(asked.execute())
 
 
 def store() -> tuple[str, str]:

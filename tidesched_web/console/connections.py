@@ -37,6 +37,8 @@ from tidesched_web.console.forms.edit import ReasonForm
 from tidesched_web.console.methods import acts_by_post, takes_forms
 from tidesched_web.console.page import Page, page
 from tidesched_web.console.rights import need_administrator, need_whole_sight
+from tidesched_web.quota.drift_selectors import drift_look
+from tidesched_web.quota.push_selectors import last_pushes
 from tidesched_web.scheduling.connection_test_jobs import start_test
 
 WAY_NAMES = {
@@ -280,17 +282,19 @@ def _tested(
 # -- a cluster's connection --------------------------------------------------------------------------------------
 
 
-@page(section="connection", topics="jobs clusters")
+@page(section="connection", topics="jobs clusters queues")
 def connection(this: Page) -> HttpResponse:
-    """How the cluster is reached, what the newest test says, and the tests before it."""
+    """How the cluster is reached, what the newest test says, the newest push, and the tests before."""
     need_whole_sight(this)
     cluster = this.cluster
     newest, running = newest_test(cluster), running_test(cluster)
     tests = list(visible_tests(this.access).filter(cluster=cluster).order_by("-id")[:10])
-    soon = cluster.credentials_expire_at
+    soon, look = cluster.credentials_expire_at, drift_look(cluster)
     return this.render(
         "clusters/connection.html",
         {
+            "push": last_pushes(this.access, [cluster]).get(cluster.pk),
+            "unmanaged": len(look.unmanaged) if look else None,
             "running": running,
             "tests": tests,
             "modes": ClusterMode.choices,

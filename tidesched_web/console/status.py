@@ -1,13 +1,18 @@
-"""TideSched's own processes: whether each moves on, how much memory it holds, and which ones had to be replaced."""
+"""TideSched's own parts: whether all work, which processes move on, which were replaced, and each cluster's last push."""
 
 from __future__ import annotations
 
 import datetime as dt
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
 
 from django.conf import settings
 from django.db import connection
 from django.http import HttpResponse
+from django.utils.functional import Promise
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy, ngettext
 from redis import RedisError
 
 from tidesched_web.common import alive
@@ -16,24 +21,54 @@ from tidesched_web.console import amounts
 from tidesched_web.console.page import Page, page
 from tidesched_web.console.rights import need_whole_sight
 from tidesched_web.jobs.selectors import replaced_processes
+from tidesched_web.quota.push_selectors import last_pushes
+
+WORKS, STARTS, FAILS = "works", "starts", "fails"
+LOOKS: Final[dict[str, tuple[str, str, Promise]]] = {
+    WORKS: ("tone-good", "circle-check", gettext_lazy("Works")),
+    STARTS: ("tone-waiting", "hourglass", gettext_lazy("Starts")),
+    FAILS: ("tone-failed", "alert-triangle", gettext_lazy("Does not work")),
+}
 
 
-@page(section="status", topics="jobs")
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A part of the installation: how it stands, and what is seen of it."""
+
+    name: str
+    state: str
+    seen: str
+
+    @property
+    def look(self) -> tuple[str, str, Promise]:
+        """Tone, icon and word of its state."""
+        return LOOKS[self.state]
+
+
+@page(section="status", topics="jobs queues")
 def status(this: Page) -> HttpResponse:
     """For who sees everything."""
     need_whole_sight(this)
+    waiting: int | None
     try:
-        heard, silent, away = alive.processes(), alive.silent_roles(), False
+        heard, silent, waiting = alive.processes(), alive.silent_roles(), alive.waiting_messages()
     except (RedisError, OSError):
-        heard, silent, away = [], [], True
+        heard, silent, waiting = [], [], None
+    starting = alive.starting_roles(silent, heard)
+    still = [role for role in silent if role not in starting]
+    parts = _parts(waiting, starting, still)
+    pushes = last_pushes(this.access, this.clusters)
     return this.render(
         "status/status.html",
         {
             "processes": [_process(one) for one in heard],
-            "starting": (starting := alive.starting_roles(silent, heard)),
-            "silent": [role for role in silent if role not in starting],
-            "away": away,
-            "parts": _parts(),
+            "starting": starting,
+            "silent": still,
+            "away": waiting is None,
+            "parts": parts,
+            "verdict": _verdict(parts),
+            "versions": _versions(),
+            "pushes": [(one, pushes.get(one.pk)) for one in this.clusters],
             "replaced": replaced_processes(this.access),
             "line": _("A process that does not move on for %(n)s seconds is replaced.")
             % {"n": amounts.number(HANG_SECONDS)},
@@ -41,7 +76,40 @@ def status(this: Page) -> HttpResponse:
     )
 
 
-def _parts() -> list[tuple[str, str]]:
+def _parts(waiting: int | None, starting: Sequence[str], silent: Sequence[str]) -> list[Part]:
+    """What the installation is made of; ``waiting``: messages in the queues of work, None where nobody says."""
+    unknown = _("Redis does not answer")
+    parts = [
+        Part(_("Web"), WORKS, _("It has made this page.")),
+        Part(_("Database"), WORKS, _("It has answered what this page asked.")),
+    ]
+    if waiting is None:
+        return [*parts, Part(_("Queues of work"), FAILS, unknown), Part(_("Workers"), FAILS, unknown)]
+    n = amounts.number(waiting)
+    tasks = ngettext("%(n)s task waits.", "%(n)s tasks wait.", waiting) % {"n": n}
+    if silent:
+        state, seen = FAILS, _("Not moving on: %(roles)s") % {"roles": _(", ").join(silent)}
+    elif starting:
+        state, seen = STARTS, _("Not heard of yet: %(roles)s") % {"roles": _(", ").join(starting)}
+    else:
+        state, seen = WORKS, _("Moving on: %(roles)s") % {"roles": _(", ").join(alive.ROLES)}
+    return [*parts, Part(_("Queues of work"), WORKS, tasks), Part(_("Workers"), state, seen)]
+
+
+def _verdict(parts: Sequence[Part]) -> tuple[str, str, str]:
+    """Tone, icon and sentence of the whole: as bad as its worst part."""
+    state = next((one for one in (FAILS, STARTS) if any(part.state == one for part in parts)), WORKS)
+    names = _(", ").join(part.name for part in parts if part.state == state)
+    sentences = {
+        WORKS: _("All parts work."),
+        STARTS: _("Starting: %(parts)s.") % {"parts": names},
+        FAILS: _("Not all parts work: %(parts)s.") % {"parts": names},
+    }
+    tone, icon, _word = LOOKS[state]
+    return tone, icon, sentences[state]
+
+
+def _versions() -> list[tuple[str, str]]:
     """The installation's parts and their versions; nothing for one that does not answer."""
     database = divmod(getattr(connection, "pg_version", 0), 10_000)
     return [

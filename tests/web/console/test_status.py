@@ -2,22 +2,32 @@
 
 from __future__ import annotations
 
+import datetime as dt
+import re
 import time
 import types
 
 import pytest
+import redis
 from django.conf import settings
 from django.core.cache import cache
 from django.db import connection
+from django.test.utils import CaptureQueriesContext
+from django.utils import timezone
 from redis import ConnectionError as RedisAway
 
 from tests.web.console import world as story
+from tests.web.console.cast import empty_cluster
 from tests.web.console.test_pages import client_of
+from tidesched_web.accounts.selectors import access_of
+from tidesched_web.clusters.models import Cluster
 from tidesched_web.common import alive
 from tidesched_web.common.incidents import Replaced
 from tidesched_web.common.progress import Report
 from tidesched_web.jobs import replaced_processes
 from tidesched_web.jobs.models import ReplacedProcess
+from tidesched_web.quota.models import PriorityClass, PushedObject, Queue
+from tidesched_web.quota.push_selectors import last_pushes
 
 pytestmark = pytest.mark.django_db
 
@@ -115,14 +125,83 @@ def test_a_role_that_has_spoken_once_is_not_starting(monkeypatch: pytest.MonkeyP
     assert alive.starting_roles(["push", "work"], heard) == ["work"]
 
 
-def test_the_page_stands_while_redis_is_away(world: story.World, monkeypatch: pytest.MonkeyPatch) -> None:
-    def away() -> None:
-        raise RedisAway("gone")
+def unreachable() -> None:
+    raise RedisAway("gone")
 
-    monkeypatch.setattr(alive, "processes", away)
+
+def test_the_page_stands_while_redis_is_away(world: story.World, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(alive, "processes", unreachable)
     answer = client_of(world.admin).get("/status/")
     assert answer.status_code == 200
     assert "Redis does not answer" in answer.content.decode()
+
+
+def text_of(page: str) -> str:
+    return " ".join(re.sub(r"<[^>]+>", " ", page).split())
+
+
+def test_the_verdict_stands_above_the_parts(world: story.World, monkeypatch: pytest.MonkeyPatch) -> None:
+    for role in alive.ROLES:
+        alive.mark(role)
+    client, waiting = client_of(world.admin), alive.waiting_messages()
+
+    def read() -> str:
+        return text_of(client.get("/status/").content.decode())
+
+    page = read()
+    assert "All parts work." in page
+    assert page.index("All parts work.") < page.index("Database Works")
+    assert f"Queues of work Works {waiting} task" in page
+    assert "Workers Works Moving on: sessions, push, work, what-if, beat" in page
+    asked = redis.Redis.from_url(settings.REDIS_URL)
+    asked.rpush("celery:push", "a", "b")
+    try:
+        assert alive.waiting_messages() == waiting + 2
+    finally:
+        asked.lpop("celery:push", 2)
+    monkeypatch.setattr(alive, "silent_roles", lambda: ["push"])
+    monkeypatch.setattr(alive, "STARTED", time.monotonic() - 3600)
+    assert "Not all parts work: Workers." in (page := read())
+    assert "Workers Does not work Not moving on: push" in page
+    monkeypatch.setattr(alive, "STARTED", time.monotonic())
+    monkeypatch.setattr(alive, "processes", list)
+    assert "Starting: Workers." in read()
+    monkeypatch.setattr(alive, "silent_roles", unreachable)
+    assert "Not all parts work: Queues of work, Workers." in read()
+    said = client.get("/status/", headers={"accept-language": "zh-hans"}).content.decode()
+    assert "并非所有部件都正常：任务队列、工作进程。" in said
+
+
+def test_the_newest_push_of_each_cluster_is_listed(world: story.World) -> None:
+    at = timezone.now() - dt.timedelta(minutes=3)
+    PushedObject.objects.create(cluster=world.cluster, kind="Queue", name="search-training", pushed_at=at)
+    world.cluster.simulated = False
+    world.cluster.save()
+    empty_cluster("hall")
+    Cluster.objects.filter(slug="hall").update(mode="observe")
+    client = client_of(world.auditor)
+
+    def read(path: str) -> str:
+        return text_of(client.get(path).content.decode())
+
+    stamp = f"{at:%Y-%m-%d %H:%M:%S} UTC ( 3 min ago )"
+    for path in ("/status/", "/clusters/demo/connection/"):
+        assert f"Taken Queue search-training {stamp}" in read(path), path
+    assert "hall none: nothing is sent in mode observe" in read("/status/").lower()
+    soon = timezone.now() + dt.timedelta(seconds=100)  # it rests for two minutes after the third refusal
+    Queue.objects.filter(name="search-training").update(
+        refusals=3, retry_at=soon, sync_state="failed", sync_error="weight: 70000 is too much"
+    )
+    PriorityClass.objects.filter(cluster=world.cluster, name="pc-normal").update(refusals=1, sync_error="no")
+    page = read("/clusters/demo/connection/")
+    assert "Refused Queue search-training" in page
+    assert "weight: 70000 is too much" in page
+    assert "2 objects are refused by the cluster: open the drift" in page
+    assert last_pushes(access_of(world.admin), [world.cluster])[world.cluster.pk].at == soon - dt.timedelta(minutes=2)
+    assert last_pushes(access_of(world.member), [world.cluster]) == {}
+    with CaptureQueriesContext(connection) as queries:
+        last_pushes(access_of(world.admin), list(Cluster.objects.all()))
+    assert len(queries) == 2, "one for the clusters, one for all pushes"
 
 
 def test_a_note_is_kept_once_and_the_oldest_go(world: story.World, settings) -> None:

@@ -15,6 +15,7 @@ from tidesched_web.clusters.models import Cluster
 from tidesched_web.common import live
 from tidesched_web.quota.events import about_queue
 from tidesched_web.quota.models import PriorityClass, Queue, QueueState, SyncState, TideAnswer
+from tidesched_web.quota.push_selectors import FIRST_RETRY, LAST_RETRY
 from tidesched_web.quota.selectors import card_quota_of
 from tidesched_web.quota.services.push_object import OVERTAKEN, Aim
 from tidesched_web.quota.services.pushed import Written, note_pushed
@@ -25,8 +26,6 @@ from tidesched_web.quota.tide_selectors import beyond_base
 _ANNOUNCED = 100
 
 _ANSWERS = {SyncState.IN_STEP: TideAnswer.TAKEN, SyncState.PENDING: TideAnswer.PENDING}
-# After a refusal it is sent again without an edit: first so soon, then after twice as long each time.
-FIRST_RETRY, LAST_RETRY = dt.timedelta(seconds=30), dt.timedelta(hours=1)
 
 _MARK_CLASSES = """
 UPDATE quota_priorityclass p

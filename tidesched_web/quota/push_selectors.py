@@ -1,0 +1,74 @@
+"""When a cluster was written to last, what was sent, and whether the cluster took it."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from django.db import connection
+
+from tidesched_web.clusters.models import Cluster
+from tidesched_web.common.permissions import Access
+
+# After a refusal it is sent again without an edit: first so soon, then after twice as long each time.
+FIRST_RETRY, LAST_RETRY = dt.timedelta(seconds=30), dt.timedelta(hours=1)
+
+# The newest object that each cluster took, and the newest that it refused with the number of those; a refusal stands in
+# its row by when it is sent again.
+_NEWEST = """
+(SELECT DISTINCT ON (cluster_id) cluster_id, TRUE, kind, name, pushed_at AS at, '', 0
+ FROM quota_pushedobject WHERE cluster_id = ANY(%(clusters)s) ORDER BY cluster_id, pushed_at DESC, id DESC)
+UNION ALL
+(SELECT DISTINCT ON (cluster_id) cluster_id, FALSE, kind, name,
+        retry_at - least(%(first)s * power(2, refusals - 1), %(last)s) AS at, sync_error,
+        count(*) OVER (PARTITION BY cluster_id)
+ FROM (SELECT 'Queue' AS kind, cluster_id, name, retry_at, refusals, sync_error FROM quota_queue
+       WHERE refusals > 0 AND cluster_id = ANY(%(clusters)s)
+       UNION ALL
+       SELECT 'PriorityClass', cluster_id, name, retry_at, refusals, sync_error FROM quota_priorityclass
+       WHERE refusals > 0 AND cluster_id = ANY(%(clusters)s)) AS refused
+ ORDER BY cluster_id, at DESC NULLS LAST, name)
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class LastPush:
+    """The newest push of a cluster by the wall's clock. ``refused``: how many objects the cluster refuses now.
+
+    ``at`` is None where the newest refusal has no time: the cluster did not answer since.
+    """
+
+    kind: str
+    name: str
+    at: dt.datetime | None
+    taken: bool
+    message: str
+    refused: int
+
+    @property
+    def object(self) -> str:
+        """Kind and name."""
+        return f"{self.kind} {self.name}"
+
+
+def last_pushes(access: Access, clusters: Sequence[Cluster]) -> dict[int, LastPush]:
+    """The newest push of each of these clusters that had one; for those who see everything. One query."""
+    if not access.everything or not clusters:
+        return {}
+    values = {"clusters": [one.pk for one in clusters], "first": FIRST_RETRY, "last": LAST_RETRY}
+    with connection.cursor() as cursor:
+        cursor.execute(_NEWEST, values)
+        rows = cursor.fetchall()
+    found: dict[int, list[tuple[Any, ...]]] = {}
+    for row in rows:
+        found.setdefault(row[0], []).append(row)
+    return {pk: _newest(of) for pk, of in found.items()}
+
+
+def _newest(rows: Sequence[tuple[Any, ...]]) -> LastPush:
+    refused = max(row[6] for row in rows)
+    dated = [row for row in rows if row[4] is not None]
+    _cluster, taken, kind, name, at, message, _n = max(dated, key=lambda row: row[4]) if dated else rows[0]
+    return LastPush(kind, name, at, taken, message, refused)
