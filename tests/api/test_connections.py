@@ -16,6 +16,7 @@ from tidesched_web.clusters.models import Cluster, ConnectionTest
 from tidesched_web.engine.demo import FOUNDING_POLICY
 from tidesched_web.jobs import running
 from tidesched_web.jobs.models import Job
+from tidesched_web.quota.models import PushedObject
 
 WHY = "A new hall."
 
@@ -63,6 +64,12 @@ def test_a_cluster_is_tested_and_connected(admin, server, caplog):
     assert about.json()["kind"] == "token"
     assert about.json()["authorities"][0]["subject"] == "CN=an authority"
     assert about.json()["test"]["verdict"] == "good"
+    assert about.json()["last_push"] is None
+    PushedObject.objects.create(cluster=cluster, kind="Queue", name="train", pushed_at="2026-03-04T20:11:32Z")
+    push = admin.get(f"/api/v1/clusters/{cluster.pk}/connection/").json()["last_push"]
+    assert push == {
+        "kind": "Queue", "name": "train", "at": "2026-03-04T20:11:32Z", "taken": True, "message": "", "refused": 0
+    }  # fmt: skip
     tests = admin.get(f"/api/v1/clusters/{cluster.pk}/connection/tests/")
     jobs = [admin.get(f"/api/v1/jobs/{job.pk}/") for job in Job.objects.filter(kind="connection_test")]
     entries = list(AuditEntry.objects.filter(action="cluster.connect").values())

@@ -20,7 +20,7 @@ class Entry:
     """A page; ``also`` names sections that stand under it, ``count`` says of what the figure at its end is.
 
     ``whole_sight``: only for those who see everything; ``of_tenants``: only for the others, who belong to tenants;
-    ``writers``: only for those who may change quota.
+    ``writers``: only for those who may change quota. ``words``: what else the search finds it by.
     """
 
     section: str
@@ -33,6 +33,7 @@ class Entry:
     also: tuple[str, ...] = ()
     count: str = ""
     writers: bool = False
+    words: Promise | str = ""
 
     def holds(self, section: str) -> bool:
         """Whether a page of this section stands under it."""
@@ -65,16 +66,16 @@ GROUPS = (
         (
             Entry("quota", "quota_tree", "list-tree", _("Quota tree")),
             Entry("queues", "queues", "stack-2", _("Queues")),
-            Entry("changes", "changes", "git-compare", _("Changes")),
-            Entry("tide_plans", "tide_plans", "calendar-time", _("Tide plans")),
+            Entry("changes", "changes", "git-compare", _("Changes"), words=_("drafts, approval, roll back")),
+            Entry("tide_plans", "tide_plans", "calendar-time", _("Tide plans"), words=_("lending, layers, calendar")),
         ),
     ),
     Group(
         "scheduling",
         _("Scheduling"),
         (
-            Entry("gangs", "gangs", "packages", _("Gangs")),
-            Entry("reclaims", "reclaims", "arrow-back-up", _("Reclaims")),
+            Entry("gangs", "gangs", "packages", _("Gangs"), words=_("PodGroups, jobs, pods, waiting")),
+            Entry("reclaims", "reclaims", "arrow-back-up", _("Reclaims"), words=_("evictions, preemption, receipts")),
             Entry("nodes", "nodes", "server-2", _("Nodes")),
             Entry("sessions", "sessions", "activity", _("Sessions")),
         ),
@@ -84,7 +85,7 @@ GROUPS = (
         _("To look at"),
         (
             Entry("alerts", "alerts", "bell", _("Alerts"), count="alert"),
-            Entry("drift", "drift", "arrows-split-2", _("Drift"), count="drift"),
+            Entry("drift", "drift", "arrows-split-2", _("Drift"), count="drift", words=_("push, refused, changed by hand")),
             Entry("audit", "audit", "history", _("Audit log"), of_cluster=False),
         ),
     ),
@@ -101,30 +102,57 @@ GROUPS = (
         SETTINGS,
         _("Settings"),
         (
-            Entry("policy", "policy", "adjustments", _("Policy")),
+            Entry("policy", "policy", "adjustments", _("Policy"), words=_("volcano-scheduler.conf, actions, plugins")),
             Entry("grants", "grants", "key", _("Namespace grants")),
-            Entry("tree_file", "tree_file", "file-text", _("Import and export"), also=("adoption",)),
+            Entry("tree_file", "tree_file", "file-text", _("Import and export"), also=("adoption",), words=_("tree file, YAML")),
             Entry("card_types", "card_types", "cpu", _("Card types")),
             Entry("priority_classes", "priority_classes", "tag", _("Priority classes")),
             Entry("business_lines", "business_lines", "briefcase", _("Business lines"), of_cluster=False),
-            Entry("connection", "connection", "link", _("Connection"), whole_sight=True),
-            Entry("clusters", "clusters", "sitemap", _("Clusters"), of_cluster=False),
+            Entry("connection", "connection", "link", _("Connection"), whole_sight=True, words=_("credentials, last push, mode")),
+            Entry("clusters", "clusters", "sitemap", _("Clusters"), of_cluster=False, words=_("connect a cluster, pause")),
             Entry("jobs", "jobs", "hourglass", _("Jobs"), of_cluster=False),
-            Entry("status", "status", "device-desktop", _("Status"), of_cluster=False, whole_sight=True),
+            Entry(
+                "status",
+                "status",
+                "device-desktop",
+                _("Status"),
+                of_cluster=False,
+                whole_sight=True,
+                words=_("health, workers, versions, processes"),
+            ),
             Entry("help", "help", "help-circle", _("Words and help"), of_cluster=False),
         ),
     ),
 )
 
 
-def groups(*, section: str, cluster: str, everything: bool, writes: bool, closed: str) -> list[dict[str, Any]]:
-    """The groups that a reader has; the one of the present page is open whatever the reader has closed before."""
+# Pages that stand under others of the menu; the search finds them by their names.
+UNLISTED = Group(
+    "",
+    "",
+    (
+        Entry("adoption", "adoption", "stack-2", _("Adopt queues"), whole_sight=True, words=_("adoption, take over")),
+        Entry("profile", "profile", "user-circle", _("Profile"), of_cluster=False, words=_("language, time zone")),
+        Entry("password", "password", "key", _("Change password"), of_cluster=False),
+        Entry("tokens", "tokens", "key", _("Tokens"), of_cluster=False, words=_("REST API")),
+    ),
+)
+
+
+def groups(
+    *, section: str, cluster: str, everything: bool, writes: bool, closed: str, unlisted: bool = False
+) -> list[dict[str, Any]]:
+    """The groups that a reader has; the one of the present page is open whatever the reader has closed before.
+
+    ``unlisted``: with the pages of `UNLISTED` at the end.
+    """
     shut = set(closed.split("."))
     found = []
-    for group in GROUPS:
+    for group in (*GROUPS, UNLISTED) if unlisted else GROUPS:
         entries = [
             {
                 "word": entry.word,
+                "words": entry.words,
                 "icon": entry.icon,
                 "count": entry.count,
                 "address": reverse(f"console:{entry.view}", args=[cluster] if entry.of_cluster else []),

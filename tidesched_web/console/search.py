@@ -62,7 +62,7 @@ def search(this: Page) -> HttpResponse:
 
 
 def _pages(this: Page, text: str) -> list[Found]:
-    """The pages of the menu whose name holds the text."""
+    """The pages whose name, or what else they are known by, holds the text."""
     access = this.access
     menu = groups(
         section="",
@@ -70,13 +70,14 @@ def _pages(this: Page, text: str) -> list[Found]:
         everything=access.everything,
         writes=access.administers or bool(access.admin_of),
         closed="",
+        unlisted=True,
     )
     wanted = text.casefold()
     return [
         Found(entry["address"], str(entry["word"]), "", str(group["word"]))
         for group in menu
         for entry in group["entries"]
-        if wanted in str(entry["word"]).casefold()
+        if wanted in f"{entry['word']}\n{entry['words']}".casefold()
     ]
 
 

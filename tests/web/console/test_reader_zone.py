@@ -65,6 +65,17 @@ def test_the_clock_in_the_head_is_in_the_zone_of_the_times_below_it(world, reade
     assert (clock[2], clock[3]) == (there.strftime("%Y-%m-%d %H:%M"), "UTC+8")
 
 
+def test_a_simulated_cluster_says_so_beside_its_clock_with_its_factor(world, reader) -> None:
+    def chip() -> str:
+        page = reader.get("/clusters/demo/nodes/").content.decode()
+        found = re.search(r'<span class="state tone-quiet rate"[^>]*>(.*?)</span>', page, re.DOTALL)
+        return " ".join(found[1].split()) if found else ""
+
+    for simulated, rate, said in ((True, 144.0, "simulated ×144"), (True, 1.0, "simulated"), (False, 1.0, "")):
+        Cluster.objects.filter(pk=world.cluster.pk).update(simulated=simulated, clock_rate=rate)
+        assert chip() == said
+
+
 @pytest.mark.parametrize("address", ["tide/", "reclaims/taken/", "queues/search-training/usage/?card=NVIDIA-H200"])
 def test_the_axis_and_the_table_of_a_chart_name_the_zone(world, reader, address) -> None:
     path = f"/clusters/demo/{address}"

@@ -97,3 +97,32 @@ def test_a_kind_of_which_as_many_are_listed_as_can_be_says_that_there_may_be_mor
     said = f"At most {HITS} of a kind are listed: write more of the name to find others."
     assert said in " ".join(client.get(PATH, {"q": "eval-lap1"}).content.decode().split())
     assert "of a kind are listed" not in client.get(PATH, {"q": "embed-lap2"}).content.decode()
+
+
+@pytest.mark.parametrize(
+    ("text", "address"),
+    [
+        ("adopt", "/clusters/demo/adoption/"),
+        ("adoption", "/clusters/demo/adoption/"),
+        ("Drift", "/clusters/demo/drift/"),
+        ("refused", "/clusters/demo/drift/"),
+        ("policy", "/clusters/demo/policy/"),
+        ("plugins", "/clusters/demo/policy/"),
+        ("STATUS", "/status/"),
+        ("workers", "/status/"),
+        ("last push", "/clusters/demo/connection/"),
+    ],
+)
+def test_a_page_is_found_by_its_name_and_by_what_it_is_about(world, text, address) -> None:
+    page = client_of(world.admin).get(PATH, {"q": text}).content.decode()
+    part = page.partition('id="found-page"')[2].partition("</section>")[0]
+    assert f'href="{address}"' in part
+
+
+def test_pages_of_the_platform_are_found_by_no_member(world) -> None:
+    client = client_of(world.member)
+    for text in ("adopt", "status", "last push"):
+        page = client.get(PATH, {"q": text}).content.decode()
+        assert not {"/clusters/demo/adoption/", "/status/", "/clusters/demo/connection/"} & set(
+            re.findall(r'data-hit href="([^"]+)"', page)
+        )

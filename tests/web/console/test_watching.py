@@ -15,7 +15,7 @@ from tests.web.console.test_pages import client_of
 from tidesched_web.accounts.models import User
 from tidesched_web.audit.models import AuditEntry
 from tidesched_web.clusters.models import Cluster
-from tidesched_web.quota.models import Drift
+from tidesched_web.quota.models import Drift, DriftLook
 from tidesched_web.scheduling.models import Alert, Reclaim
 
 pytestmark = pytest.mark.django_db
@@ -92,6 +92,33 @@ def test_the_times_of_a_drift_are_by_one_clock_which_is_named(world) -> None:
         if one["field"] == "spec.weight"
     ]  # fmt: skip
     assert abs(dt.datetime.fromisoformat(said["found_at"]) - found) < dt.timedelta(seconds=1)
+
+
+def test_drift_and_its_alert_are_as_old_by_the_same_clock(world) -> None:
+    Cluster.objects.filter(pk=world.cluster.pk).update(clock_rate=60.0)
+    row = Drift.objects.get(name="search-training")
+    Alert.objects.filter(cluster=world.cluster).update(raised_at=row.found_at, resolved_at=None)
+    cluster = Cluster.objects.get(pk=world.cluster.pk)
+    found = f"{cluster.clock(row.found_at):%Y-%m-%d %H:%M:%S}"
+
+    def titles(path: str) -> list[str]:
+        page = shown(world.admin, path).partition('id="live"')[2]
+        return [title for title in re.findall(r"<time [^>]*title=\"([^\"]+)\"", page) if title.startswith(found)]
+
+    alerts = titles("/clusters/demo/alerts/")
+    assert alerts
+    assert set(alerts) <= set(titles(DRIFT))
+    assert "Times by the cluster's clock" in shown(world.admin, "/clusters/demo/alerts/")
+    assert not titles("/alerts/"), "alerts of several clusters have the real clock"
+    assert "Times by the real clock" in shown(world.admin, "/alerts/")
+
+
+def test_where_every_queue_is_decided_on_here_that_is_said_with_the_way_to_adopt(world) -> None:
+    DriftLook.objects.update(unmanaged=[])
+    page = shown(world.admin, DRIFT)
+    assert "Every queue of the cluster is decided on here" in page
+    assert 'href="/clusters/demo/adoption/"' in page
+    assert "Every queue of the cluster" not in shown(world.member, DRIFT)
 
 
 def test_an_alert_is_looked_after_counted_and_linked(world) -> None:

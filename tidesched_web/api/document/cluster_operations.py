@@ -37,7 +37,7 @@ OPERATIONS = {
     ),
     "clusters_connection_retrieve": Operation(
         "Show how a cluster is reached",
-        "Address, kind of credentials, their end and the newest test. No secret is ever shown.",
+        "Address, kind of credentials, their end, the newest test and the newest push. No secret is ever shown.",
         role=PLATFORM_SIGHT,
     ),
     "clusters_connection_update": Operation(

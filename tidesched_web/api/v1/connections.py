@@ -45,6 +45,7 @@ from tidesched_web.common import off_turn
 from tidesched_web.common.errors import DomainError
 from tidesched_web.common.permissions import require_platform_admin
 from tidesched_web.jobs import waiting
+from tidesched_web.quota.push_selectors import last_pushes
 from tidesched_web.scheduling.connection_test_jobs import start_test
 
 # Nine steps of at most five seconds each; a client that gives up earlier asks again with `dry_run`.
@@ -210,7 +211,8 @@ class ConnectionActions(ReadView):
         return dict(ConnectionTestDocument(test, context=self.get_serializer_context()).data)
 
     def _connection(self, cluster: Cluster) -> Response:
-        context = self.get_serializer_context() | {"test": newest_test(cluster)}
+        push = last_pushes(self.access, [cluster]).get(cluster.pk)
+        context = self.get_serializer_context() | {"test": newest_test(cluster), "push": push}
         return Response(ConnectionDocument(cluster, context=context).data)
 
     def known_parameters(self) -> set[str]:

@@ -402,6 +402,12 @@ def ago_of_wall(context: dict[str, Any], moment: dt.datetime | None) -> str | Sa
     return ago(there, context["now"])
 
 
+@register.simple_tag(takes_context=True)
+def ago_of_alert(context: dict[str, Any], moment: dt.datetime | None) -> str | SafeString:
+    """How long ago an alert moved: by the cluster's clock as its drift; by the wall's where alerts of all are listed."""
+    return ago(moment) if context["everywhere"] else ago_of_wall(context, moment)
+
+
 def cluster_time_title(moment: dt.datetime) -> str:
     """A moment of the cluster's clock to the second, in the reader's zone."""
     return _by_clock(moment, timezone.get_current_timezone())

@@ -144,6 +144,19 @@ class AuthorityDocument(serializers.Serializer[Any]):
     expires_at = serializers.DateTimeField()
 
 
+class LastPushDocument(serializers.Serializer[Any]):
+    """The newest object that was sent to the cluster, and what came of it."""
+
+    kind = serializers.ChoiceField(choices=[(kind, kind) for kind in ("Queue", "PriorityClass")])
+    name = serializers.CharField()
+    at = serializers.DateTimeField(
+        allow_null=True, help_text="By the real clock; null where the cluster did not answer after a refusal."
+    )
+    taken = serializers.BooleanField(help_text="False: the cluster has refused it.")
+    message = serializers.CharField(help_text="The cluster's words where it refused; else empty.")
+    refused = serializers.IntegerField(help_text="How many objects the cluster refuses now; `drift` lists them.")
+
+
 class ConnectionDocument(serializers.Serializer[Any]):
     """How a cluster is reached: whose credentials they are and until when, never what they are."""
 
@@ -159,6 +172,7 @@ class ConnectionDocument(serializers.Serializer[Any]):
     authorities = serializers.SerializerMethodField()
     disconnected_at = serializers.DateTimeField(allow_null=True)
     test = serializers.SerializerMethodField(help_text="The newest test of this connection that is over.")
+    last_push = serializers.SerializerMethodField(help_text="Null where nothing has been sent yet.")
 
     @extend_schema_field(AuthorityDocument(many=True))
     def get_authorities(self, cluster: Cluster) -> Any:
@@ -168,6 +182,11 @@ class ConnectionDocument(serializers.Serializer[Any]):
     def get_test(self, cluster: Any) -> Any:
         newest = self.context.get("test")
         return None if newest is None else ConnectionTestDocument(newest, context=self.context).data
+
+    @extend_schema_field(LastPushDocument(allow_null=True))
+    def get_last_push(self, cluster: Cluster) -> Any:
+        push = self.context.get("push")
+        return None if push is None else LastPushDocument(push).data
 
 
 class TriedDocument(serializers.Serializer[Any]):
