@@ -56,6 +56,11 @@ def test_one_request_does_not_take_filters_from_the_next(world):
         ("queues/?state=open", ("/state", "did you mean Open?", "Closing")),
         ("reclaims/?made_by=me", ("/made_by", "'me'", "Known: ")),
         ("reclaims/?from=yesterday", ("/from", "'yesterday'", "ISO 8601", "2026-03-05T03:14:00Z")),
+        ("quota-changes/?source=consol", ("/source", "did you mean console?", "rollback")),
+        ("alerts/?code=drifts", ("/code", "did you mean drift?", "quota_over_hardware")),
+        ("drift/?kind=queue", ("/kind", "did you mean Queue?", "PriorityClass")),
+        ("reclaims/?action=reclaims", ("/action", "did you mean reclaim?", "gangpreempt")),
+        ("usage/?cluster=east&from=yesterday", ("/from", "'yesterday'", "ISO 8601", "2026-03-05T03:14:00Z")),
         ("sessions/?to=2026-13-01", ("/to", "'2026-13-01'", "ISO 8601")),
     ],
 )
@@ -64,6 +69,16 @@ def test_an_unknown_value_is_refused_with_the_known_ones(world, query, parts):
     assert answer.status_code == 400
     assert [part for part in parts if part not in answer.json()["detail"]] == []
     assert [error["pointer"] for error in answer.json()["errors"]] == [parts[0]]
+
+
+def test_a_moment_without_a_zone_is_one_of_utc_for_the_use_too(world):
+    client = world.client("admin")
+    bare, zoned = (
+        client.get(f"/api/v1/usage/?cluster=east&from=2026-03-04T02:00:00{zone}&to=2026-03-04T05:00:00{zone}&step=1h")
+        for zone in ("", "Z")
+    )
+    assert bare.status_code == 200
+    assert bare.json() == zoned.json()
 
 
 def test_the_document_describes_every_parameter_and_lists_the_values_of_closed_ones():

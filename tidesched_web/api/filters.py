@@ -69,7 +69,7 @@ class ReferenceFilter(django_filters.CharFilter):
             raise DomainError.for_field(f"/{name}", text, code="unknown_object")
 
 
-_MOMENT = "a moment in ISO 8601 is meant, such as 2026-03-05T03:14:00Z (without a zone: UTC)."
+MOMENT = "a moment in ISO 8601 is meant, such as 2026-03-05T03:14:00Z (without a zone: UTC)."
 
 
 class _UtcField(django_filters.fields.IsoDateTimeField):
@@ -79,7 +79,7 @@ class _UtcField(django_filters.fields.IsoDateTimeField):
         try:
             found: dt.datetime | None = super().to_python(value)
         except forms.ValidationError:
-            raise forms.ValidationError(f"{str(value)[:80]!r}: {_MOMENT}", code="invalid") from None
+            raise forms.ValidationError(f"{str(value)[:80]!r}: {MOMENT}", code="invalid") from None
         try:
             return found and in_calendar(found, value)
         except OutOfCalendar as error:

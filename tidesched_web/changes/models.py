@@ -14,6 +14,10 @@ from tidesched_web.clusters.models import Cluster
 from tidesched_web.common.models import Versioned
 
 
+# What a change may come from.
+SOURCES = ("console", "api", "import", "adopt", "plan", "rollback")
+
+
 class ChangeState(models.TextChoices):
     """Where a change stands.
 

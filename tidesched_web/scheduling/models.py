@@ -164,6 +164,10 @@ class ReclaimSource(models.TextChoices):
     OBSERVED = "observed", _("Observed")
 
 
+# What takes cards back: the actions of a session, plugins of theirs, and an eviction whose maker says no more.
+RECLAIM_ACTIONS = ("reclaim", "preempt", "gangreclaim", "gangpreempt", "shuffle", "tdm", "evict")
+
+
 class ReclaimMaker(models.TextChoices):
     """Who evicted, as far as the cluster says; never guessed."""
 

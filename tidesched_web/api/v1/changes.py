@@ -15,7 +15,7 @@ from rest_framework.serializers import BaseSerializer
 
 from tidesched_web.accounts.models import Scope
 from tidesched_web.api.body import checked_body
-from tidesched_web.api.filters import OneOf, ReferenceFilter, TextFilter, TimeFilter
+from tidesched_web.api.filters import OneOf, ReferenceFilter, TextFilter, TimeFilter, codes
 from tidesched_web.api.idempotency import idempotent
 from tidesched_web.api.v1.change_answers import accepted, preview
 from tidesched_web.api.v1.references import referred
@@ -44,7 +44,7 @@ from tidesched_web.api.writes import (
 from tidesched_web.changes import services
 from tidesched_web.changes.acts import Act, refusal
 from tidesched_web.changes.forecast_selectors import forecast_of, record_of
-from tidesched_web.changes.models import ChangeState, ForecastState, QuotaChange
+from tidesched_web.changes.models import SOURCES, ChangeState, ForecastState, QuotaChange
 from tidesched_web.changes.selectors import visible_changes
 from tidesched_web.clusters.selectors import visible_clusters
 from tidesched_web.common.errors import DomainError
@@ -61,7 +61,7 @@ class ChangeFilters(django_filters.FilterSet):
 
     cluster = ReferenceFilter(relation="cluster", by="slug", among=visible_clusters)
     state = OneOf(choices=ChangeState.choices)
-    source = TextFilter()
+    source = OneOf(choices=codes(SOURCES))
     created_by = TextFilter()
     since = TimeFilter(field_name="created_at", lookup_expr="gte")
     until = TimeFilter(field_name="created_at", lookup_expr="lt")

@@ -13,7 +13,7 @@ from rest_framework.response import Response
 
 from tidesched_web.accounts.models import Scope
 from tidesched_web.api.body import checked_body
-from tidesched_web.api.filters import OneOf, ReferenceFilter, TextFilter
+from tidesched_web.api.filters import OneOf, ReferenceFilter, TextFilter, codes
 from tidesched_web.api.idempotency import idempotent
 from tidesched_web.api.v1.serializers.changes import SayWhy
 from tidesched_web.api.v1.serializers.drift import DriftActs, DriftDocument
@@ -23,7 +23,7 @@ from tidesched_web.changes.drift import adopt
 from tidesched_web.clusters.selectors import visible_clusters
 from tidesched_web.common.errors import DomainError
 from tidesched_web.common.permissions import require_administrator, require_scope
-from tidesched_web.quota.drift_selectors import visible_drift
+from tidesched_web.quota.drift_selectors import CLASS, QUEUE, visible_drift
 from tidesched_web.quota.models import Drift, DriftState, DriftWhat
 from tidesched_web.quota.services import drift as services
 
@@ -34,7 +34,7 @@ class DriftFilters(django_filters.FilterSet):
     """Filters of `drift`."""
 
     cluster = ReferenceFilter(relation="cluster", by="slug", among=visible_clusters)
-    kind = TextFilter()
+    kind = OneOf(choices=codes((QUEUE, CLASS)))
     name = TextFilter()
     state = OneOf(choices=DriftState.choices)
     what = OneOf(choices=DriftWhat.choices)

@@ -17,7 +17,7 @@ from rest_framework.response import Response
 
 from tidesched_web.accounts.models import Scope
 from tidesched_web.api import pagination
-from tidesched_web.api.filters import IdFilter, OneOf, ReferenceFilter, TextFilter, TimeFilter
+from tidesched_web.api.filters import MOMENT, IdFilter, OneOf, ReferenceFilter, TextFilter, TimeFilter, codes
 from tidesched_web.api.v1.serializers.scheduling import (
     DecisionDocument,
     ReclaimDocument,
@@ -32,7 +32,15 @@ from tidesched_web.common.models import ServiceType
 from tidesched_web.common.permissions import Access
 from tidesched_web.quota.models import Queue
 from tidesched_web.quota.selectors import visible_queues
-from tidesched_web.scheduling.models import Reclaim, ReclaimMaker, ReclaimSource, ReclaimState, Session, SessionState
+from tidesched_web.scheduling.models import (
+    RECLAIM_ACTIONS,
+    Reclaim,
+    ReclaimMaker,
+    ReclaimSource,
+    ReclaimState,
+    Session,
+    SessionState,
+)
 from tidesched_web.scheduling.reclaim_selectors import (
     gained_by_queue,
     gained_by_service,
@@ -113,7 +121,7 @@ class ReclaimFilters(django_filters.FilterSet):
     session = IdFilter(field_name="session_id")
     reclaimer = TextFilter(label="namespace/name")
     victim = TextFilter(field_name="victims__gang", label="namespace/name")
-    action = TextFilter()
+    action = OneOf(choices=codes(RECLAIM_ACTIONS))
     source = OneOf(choices=ReclaimSource.choices)
     made_by = OneOf(choices=ReclaimMaker.choices)
     state = OneOf(choices=ReclaimState.choices)
@@ -270,13 +278,13 @@ def _moment(request: Request, name: str, default: dt.datetime) -> dt.datetime:
         return default
     try:
         found = parse_datetime(text.strip().replace(" ", "+"))  # an unescaped "+" arrives as a blank
-        if found is not None and found.tzinfo is not None:
-            return in_calendar(found, text)
+        if found is not None:
+            return in_calendar(found if found.tzinfo else found.replace(tzinfo=dt.UTC), text)
     except OutOfCalendar as error:
         raise DomainError.for_field(f"/{name}", str(error)) from None
     except ValueError:  # a day or an hour that there is not
         pass
-    raise DomainError.for_field(f"/{name}", f"{text!r} is no RFC 3339 time, such as 2026-11-20T22:00:00Z.")
+    raise DomainError.for_field(f"/{name}", f"{text[:80]!r}: {MOMENT}")
 
 
 def _step(request: Request) -> dt.timedelta | None:

@@ -17,7 +17,7 @@ from typing import Final
 from tidesched_web.clusters.kubernetes.client import Json
 from tidesched_web.clusters.kubernetes.paths import POD, Kind
 from tidesched_web.engine.gangs import gang_named
-from tidesched_web.scheduling.models import ReclaimMaker
+from tidesched_web.scheduling.models import RECLAIM_ACTIONS, ReclaimMaker
 
 PREEMPTED, BY_API = "PreemptionByScheduler", "EvictionByEvictionAPI"
 # A nomination is looked at for so long after the pod was bound or went: the eviction may be seen after it.
@@ -27,7 +27,7 @@ _MOST_KEPT = 20_000
 _BECAUSE = re.compile(r"because of (?P<action>[A-Za-z]+)")
 _VOLCANO_SAYS = "Pod is evicted, because of "
 _SCHEDULER = re.compile(r"^(?P<name>[\w.-]+): preempting ")
-_ACTIONS: Final = frozenset({"reclaim", "preempt", "gangreclaim", "gangpreempt", "shuffle", "tdm"})
+_ACTIONS: Final = frozenset(RECLAIM_ACTIONS) - {"evict"}
 
 
 @dataclass(frozen=True)
