@@ -13,7 +13,6 @@ from tidesched_web.accounts.models import User
 from tidesched_web.clusters.models import Cluster
 from tidesched_web.common.models import Versioned
 
-
 # What a change may come from.
 SOURCES = ("console", "api", "import", "adopt", "plan", "rollback")
 

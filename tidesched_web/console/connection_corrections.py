@@ -1,4 +1,4 @@
-"""The way back from a connection test to its form: what is at fault, and what was typed. No secret is filled in again."""
+"""The way back from a connection test to its form: what is at fault, and what was typed, except the secret."""
 
 from __future__ import annotations
 
@@ -39,16 +39,16 @@ def correction_of(test: ConnectionTest) -> Correction | None:
     """What leads from an offer whose test failed back to the form that made it; None for any other test."""
     if not test.offer or test.taken_at is not None or test.verdict != FAILED:
         return None
-    way, word = _way(test), _("Give another connection")
+    way, word = _way(test), str(_("Give another connection"))
     if way == "token":
         causes = [one[name] for one in test.findings if one["level"] == FAILED for name in ("code", "step")]
-        word = next((_AT_FAULT[cause] for cause in causes if cause in _AT_FAULT), _("Correct what was given"))
+        word = str(next((_AT_FAULT[cause] for cause in causes if cause in _AT_FAULT), _("Correct what was given")))
     page = (
         reverse("console:cluster_new")
         if test.cluster is None
         else reverse("console:connection_replace", args=[test.cluster.slug])
     )
-    return Correction(f"{page}?{urlencode({'way': way, 'offer': test.pk})}", str(word), way == "token")
+    return Correction(f"{page}?{urlencode({'way': way, 'offer': test.pk})}", word, way == "token")
 
 
 def typed_before(this: Page) -> dict[str, Any]:

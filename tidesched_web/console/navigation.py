@@ -85,7 +85,9 @@ GROUPS = (
         _("To look at"),
         (
             Entry("alerts", "alerts", "bell", _("Alerts"), count="alert"),
-            Entry("drift", "drift", "arrows-split-2", _("Drift"), count="drift", words=_("push, refused, changed by hand")),
+            Entry(
+                "drift", "drift", "arrows-split-2", _("Drift"), count="drift", words=_("push, refused, changed by hand")
+            ),
             Entry("audit", "audit", "history", _("Audit log"), of_cluster=False),
         ),
     ),
@@ -104,12 +106,28 @@ GROUPS = (
         (
             Entry("policy", "policy", "adjustments", _("Policy"), words=_("volcano-scheduler.conf, actions, plugins")),
             Entry("grants", "grants", "key", _("Namespace grants")),
-            Entry("tree_file", "tree_file", "file-text", _("Import and export"), also=("adoption",), words=_("tree file, YAML")),
+            Entry(
+                "tree_file",
+                "tree_file",
+                "file-text",
+                _("Import and export"),
+                also=("adoption",),
+                words=_("tree file, YAML"),
+            ),
             Entry("card_types", "card_types", "cpu", _("Card types")),
             Entry("priority_classes", "priority_classes", "tag", _("Priority classes")),
             Entry("business_lines", "business_lines", "briefcase", _("Business lines"), of_cluster=False),
-            Entry("connection", "connection", "link", _("Connection"), whole_sight=True, words=_("credentials, last push, mode")),
-            Entry("clusters", "clusters", "sitemap", _("Clusters"), of_cluster=False, words=_("connect a cluster, pause")),
+            Entry(
+                "connection",
+                "connection",
+                "link",
+                _("Connection"),
+                whole_sight=True,
+                words=_("credentials, last push, mode"),
+            ),
+            Entry(
+                "clusters", "clusters", "sitemap", _("Clusters"), of_cluster=False, words=_("connect a cluster, pause")
+            ),
             Entry("jobs", "jobs", "hourglass", _("Jobs"), of_cluster=False),
             Entry(
                 "status",

@@ -1,4 +1,4 @@
-"""TideSched's own parts: whether all work, which processes move on, which were replaced, and each cluster's last push."""
+"""The parts of TideSched: whether all work, which processes move on or were replaced, and what was pushed last."""
 
 from __future__ import annotations
 

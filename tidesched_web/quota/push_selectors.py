@@ -57,7 +57,7 @@ def last_pushes(access: Access, clusters: Sequence[Cluster]) -> dict[int, LastPu
     """The newest push of each of these clusters that had one; for those who see everything. One query."""
     if not access.everything or not clusters:
         return {}
-    values = {"clusters": [one.pk for one in clusters], "first": FIRST_RETRY, "last": LAST_RETRY}
+    values: dict[str, Any] = {"clusters": [one.pk for one in clusters], "first": FIRST_RETRY, "last": LAST_RETRY}
     with connection.cursor() as cursor:
         cursor.execute(_NEWEST, values)
         rows = cursor.fetchall()

@@ -260,14 +260,21 @@ def test_a_cluster_without_a_test_says_when_it_was_reached_last(world) -> None:
 
 
 def finished(test: ConnectionTest, step: str, code: str) -> ConnectionTest:
-    found = [{"step": step, "code": code, "level": "failed", "values": {"url": test.api_url}}]
+    found = [
+        {
+            "step": step,
+            "code": code,
+            "level": "failed",
+            "values": {"url": test.api_url, "version": "1.20", "least": "1.22"},
+        }
+    ]
     ConnectionTest.objects.filter(pk=test.pk).update(findings=found, percent=100, finished_at=timezone.now())
     return ConnectionTest.objects.get(pk=test.pk)
 
 
 def correction(client, test: ConnectionTest) -> tuple[str, str]:
     """The address and the word of the button that leads back to the form; empty without one."""
-    where = f"/clusters/demo/connection/offer/{test.pk}/" if test.cluster_id else f"/new/cluster/{test.pk}/"
+    where = f"/clusters/demo/connection/replace/{test.pk}/" if test.cluster_id else f"/new/cluster/{test.pk}/"
     page = client.get(where).content.decode()
     found = re.search(r'<a class="btn btn-primary" href="([^"]*offer=[^"]*)">(.*?)</a>', page, re.DOTALL)
     if not found:
@@ -294,7 +301,7 @@ def test_a_failed_test_leads_back_to_the_form_with_what_was_typed(world, server)
     words = {
         ("reach", "wrong_authority"): "Correct the certificate authority",
         ("identity", "not_let_in"): "Correct the token",
-        ("verbs", "verb_missing"): "Correct what was given",
+        ("apis", "version_old"): "Correct what was given",
     }
     for (step, code), said in words.items():
         assert correction(client, finished(test, step, code))[1] == said
@@ -304,7 +311,9 @@ def test_a_failed_test_leads_back_to_the_form_with_what_was_typed(world, server)
 
 def test_another_connection_of_a_cluster_is_corrected_on_its_own_page(world, server) -> None:
     client = client_of(world.admin)
-    address, _word = correction(client, finished(ConnectionTest.objects.get(pk=world.named["other"]), "reach", "refused"))
+    address, _word = correction(
+        client, finished(ConnectionTest.objects.get(pk=world.named["other"]), "reach", "refused")
+    )
     assert address == f"/clusters/demo/connection/replace/?way=token&offer={world.named['other']}"
     assert f'value="{GIVEN["api_url"]}"' in client.get(address).content.decode()
     where = client.post("/new/cluster/", {"kubeconfig": kubeconfig(server), "mode": "quota"})["Location"]

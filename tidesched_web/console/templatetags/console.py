@@ -404,7 +404,7 @@ def ago_of_wall(context: dict[str, Any], moment: dt.datetime | None) -> str | Sa
 
 @register.simple_tag(takes_context=True)
 def ago_of_alert(context: dict[str, Any], moment: dt.datetime | None) -> str | SafeString:
-    """How long ago an alert moved: by the cluster's clock as its drift; by the wall's where alerts of all are listed."""
+    """How long ago, of an alert: by the cluster's clock as its drift is, by the wall's for those of all clusters."""
     return ago(moment) if context["everywhere"] else ago_of_wall(context, moment)
 
 
