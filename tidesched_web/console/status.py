@@ -77,7 +77,7 @@ def status(this: Page) -> HttpResponse:
 
 
 def _parts(waiting: int | None, starting: Sequence[str], silent: Sequence[str]) -> list[Part]:
-    """What the installation is made of; ``waiting``: messages in the queues of work, None where Redis does not answer."""
+    """What the installation is made of; ``waiting``: messages in the queues of work, None while Redis is away."""
     unknown = _("Redis does not answer")
     parts = [
         Part(_("Web"), WORKS, _("It has made this page.")),

@@ -69,7 +69,7 @@ def test_the_clock_in_the_head_is_in_the_zone_of_the_times_below_it(world, reade
 def test_a_simulated_cluster_says_so_beside_its_clock_with_its_factor(world, reader) -> None:
     def chip() -> str:
         page = reader.get("/clusters/demo/nodes/").content.decode()
-        found = re.search(r'<span class="state tone-quiet rate"[^>]*>(.*?)</span>', page, re.DOTALL)
+        found = re.search(r'<span\s+class="state tone-quiet rate"[^>]*>(.*?)</span>', page, re.DOTALL)
         return " ".join(found[1].split()) if found else ""
 
     for simulated, rate, said in ((True, 144.0, "simulated ×144"), (True, 1.0, "simulated"), (False, 1.0, "")):
