@@ -11,7 +11,7 @@ from django.core.management import call_command
 from django.template import Context, Template
 from django.utils.translation import override
 
-from tidesched_web.common.sentences import in_a_row
+from tidesched_web.common.sentences import in_a_row, listed
 from tidesched_web.console import catalogue
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -24,6 +24,8 @@ PUNCTUATION = re.compile(
 # A sign between two tags is part of no text that is translated; addresses and keys in attributes have no blank.
 BETWEEN = re.compile(r"(?<=[%}]\})[,;:](?: |</)(?=\{[{%]|<)|(?<=>)[,;:] (?=\{[{%])|(?<=[%}]\}) \((?=\{[{%])|\|join:\"")
 APART = re.compile(r"\{% blocktranslate.*?endblocktranslate %\}", re.DOTALL)
+# What is written in the place of a name is Chinese often enough: its signs are those of the sentence.
+NAMED = re.compile(r"%\(\w+\)[sd]|\{\w+\}")
 PLACEHOLDER = re.compile(r"%\(\w+\)[sd]|%%|\{\w*\}|`[^`]*`")
 # English term → the one Chinese word for it, and words that other texts once had for it.
 GLOSSARY = {
@@ -60,7 +62,11 @@ def texts() -> list[tuple[str, str]]:
 
 
 def test_chinese_sentences_have_chinese_punctuation() -> None:
-    wrong = [text for _id, text in texts() if PUNCTUATION.search(PLACEHOLDER.sub("x", text))]
+    wrong = [
+        text
+        for _id, text in texts()
+        if re.search(r"[\u4e00-\u9fff]", text) and PUNCTUATION.search(PLACEHOLDER.sub("x", NAMED.sub("数", text)))
+    ]
     assert not wrong, "\n".join(wrong)
 
 
@@ -78,6 +84,27 @@ def test_sentences_are_put_together_as_the_language_does() -> None:
         f"{path.relative_to(ROOT)}: {found[0]}"
         for path in (ROOT / "tidesched_web").rglob("*.py")
         for found in re.finditer(r'" " \+ n?(?:gettext|_)\("[A-Z].*', path.read_text(encoding="utf-8"))
+    ]
+    assert not wrong, "\n".join(wrong)
+
+
+def test_things_of_one_kind_have_the_comma_of_a_list_between_them() -> None:
+    """Chinese has one of its own; "，" is between clauses, and between the facts of one thing."""
+    for language, said in (("en", "a, b"), ("zh-hans", "a、b")):
+        with override(language):
+            assert listed(["a", "b"]) == said
+            assert Template("{% load console %}{{ names|listed }}").render(Context({"names": ["a", "b"]})) == said
+    wrong = [
+        f"{path.relative_to(ROOT)}: {found[0]}"
+        for path in (ROOT / "tidesched_web").rglob("*.py")
+        for found in re.finditer(r"""_\(["'], ["']\)\)?\.join\((?!\[|words\)).*""", path.read_text(encoding="utf-8"))
+    ]
+    wrong += [
+        f"{path.relative_to(ROOT)}: {found[0]}"
+        for path in (ROOT / "templates").rglob("*.html")
+        for found in re.finditer(
+            r"""\|join:.*|forloop\.last %\}\{% translate ", ".*""", path.read_text(encoding="utf-8")
+        )
     ]
     assert not wrong, "\n".join(wrong)
 

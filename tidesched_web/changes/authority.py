@@ -22,6 +22,7 @@ from tidesched_web.changes.selectors import TreeReading, tenant_of
 from tidesched_web.changes.tree_document import Document, differences, in_order, kind_of, parts_of, restricted
 from tidesched_web.common.errors import DomainError
 from tidesched_web.common.permissions import Access, require_scope
+from tidesched_web.common.sentences import listed
 
 # What a tenant admin may change of the tenant itself; its quota is the ceiling that others set.
 _OWN_TENANT = ("/name", "/description")
@@ -89,9 +90,7 @@ def _refuse_foreign(
             raise DomainError("not_found", _("You see no object %(object)s.") % {"object": key})
         if key in after and tenant_of(key, after) not in own:
             text = _("%(object)s would belong to another tenant; you administer %(own)s.")
-            raise DomainError(
-                "permission_denied", text % {"object": key, "own": _(", ").join(sorted(own)) or _("no tenant")}
-            )
+            raise DomainError("permission_denied", text % {"object": key, "own": listed(sorted(own)) or _("no tenant")})
         if before is not None and tenant_of(key, reading.documents) not in own:
             raise DomainError("not_found", _("You see no object %(object)s.") % {"object": key})
 

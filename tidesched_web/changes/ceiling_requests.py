@@ -9,13 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from django.utils import timezone
-from django.utils.formats import date_format
 from django.utils.translation import gettext as _
 
 from tidesched_web.accounts.selectors import access_of
 from tidesched_web.changes.models import ChangeState, QuotaChange
 from tidesched_web.changes.tree_document import Difference, Document, differences, kind_of, restricted, unescaped
+from tidesched_web.common import reader_zone
 from tidesched_web.common.errors import DomainError
 from tidesched_web.common.permissions import Access
 
@@ -76,5 +75,5 @@ def request_refusal(change: QuotaChange, access: Access) -> str:
             "It is approved for %(hour)s and is applied then. A platform admin may apply it at another hour; its "
             "author may send it for another hour, which takes a new approval."
         )
-        return text % {"hour": date_format(timezone.localtime(change.apply_at), "Y-m-d H:i e")}
+        return text % {"hour": reader_zone.named(change.apply_at)}
     return ""

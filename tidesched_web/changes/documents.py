@@ -18,6 +18,7 @@ from django.utils.translation import gettext_lazy
 from tidesched_web.changes.tree_document import Document, kind_of, parts_of, pointer
 from tidesched_web.common.errors import MOST_ERRORS
 from tidesched_web.common.hints import MOST_UNKNOWN, Hints, Shown, cut
+from tidesched_web.common.sentences import listed
 from tidesched_web.quota import tide_document
 
 MIB: Final = 2**20
@@ -141,7 +142,7 @@ def _one_of(*allowed: str) -> Check:
     def check(value: Any) -> str:
         if value not in allowed:
             said = _("%(value)r is none of %(allowed)s.")
-            raise _Refused(said % {"value": Shown(value), "allowed": _(", ").join(allowed)})
+            raise _Refused(said % {"value": Shown(value), "allowed": listed(allowed)})
         return str(value)
 
     return check
@@ -221,7 +222,7 @@ def _unknown(name: str, known: Collection[str], hints: Hints) -> str:
     near = hints.near(name, known)
     if near:
         return _("There is no field %(name)r. Did you mean %(near)r?") % {"name": Shown(name), "near": near}
-    return _("There is no field %(name)r. Known: %(known)s.") % {"name": Shown(name), "known": _(", ").join(known)}
+    return _("There is no field %(name)r. Known: %(known)s.") % {"name": Shown(name), "known": listed(known)}
 
 
 @dataclass(frozen=True)

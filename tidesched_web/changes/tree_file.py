@@ -19,6 +19,7 @@ from tidesched_web.changes.documents import REPLACE, Fault, Faults, canonical
 from tidesched_web.changes.tree_document import KINDS, Document, Documents, in_order, kind_of, parts_of, pointer
 from tidesched_web.common.errors import DomainError
 from tidesched_web.common.hints import Hints, Shown, cut
+from tidesched_web.common.sentences import gap, listed
 from tidesched_web.engine.yaml_shape import UNREADABLE, check_shape
 
 FORMAT: Final = 1
@@ -278,8 +279,8 @@ def version_of(documents: Mapping[str, Document]) -> int:
 def _unknown(name: str, known: list[str], hints: Hints) -> str:
     near = hints.near(name, known)
     said = _("There is no section %(name)r.") % {"name": Shown(name)}
-    hint = _("Did you mean %(near)r?") % {"near": near} if near else _("Known: %(k)s.") % {"k": _(", ").join(known)}
-    return f"{said} {hint}"
+    hint = _("Did you mean %(near)r?") % {"near": near} if near else _("Known: %(k)s.") % {"k": listed(known)}
+    return said + gap() + hint
 
 
 def sections(documents: Mapping[str, Document]) -> dict[str, int]:

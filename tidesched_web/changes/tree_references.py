@@ -12,7 +12,7 @@ from django.utils.translation import gettext as _
 from tidesched_web.changes.documents import REPLACE, RULES, Fault
 from tidesched_web.changes.tree_document import PLATFORM, Document, key_of, kind_of, parts_of, pointer
 from tidesched_web.common.hints import Hints, cut
-from tidesched_web.common.sentences import gap
+from tidesched_web.common.sentences import gap, listed
 from tidesched_web.engine.cards import near_card
 from tidesched_web.quota import tide_document
 
@@ -271,7 +271,7 @@ def _still_named(gone: set[str], after: Mapping[str, Document]) -> Iterator[Faul
     for key, found in sorted(namers.items()):
         # Not every reader of the plan sees what names it: a tide plan names queues of all tenants.
         shown = tuple(found[:3])
-        names = _(", ").join(shown) + (" …" if len(found) > len(shown) else "")
+        names = listed(shown) + (" …" if len(found) > len(shown) else "")
         yield Fault(
             key,
             "",

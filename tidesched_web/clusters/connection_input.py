@@ -14,6 +14,7 @@ from tidesched_web.clusters.kubernetes.kubeconfig import contexts_of, read_kubec
 from tidesched_web.clusters.models import ConnectionKind
 from tidesched_web.clusters.refusal_words import message_of, sentence_of
 from tidesched_web.common.errors import DomainError
+from tidesched_web.common.sentences import listed
 
 
 @dataclass(frozen=True)
@@ -38,13 +39,13 @@ def by_kubeconfig(text: str, *, context: str = "") -> Offered:
         contexts, current = contexts_of(text)
         chosen = context or current or (contexts[0] if len(contexts) == 1 else "")
         if context and context not in contexts:
-            there = ", ".join(contexts)
+            there = listed(contexts)
             text = _("The file has no context %(name)s. It has: %(there)s.")
             raise DomainError.for_field(
                 "/context", text % {"name": repr(context), "there": there}, code="against_rules"
             )
         if not context and contexts and current and current not in contexts:
-            there = ", ".join(contexts)
+            there = listed(contexts)
             text = _("The file's current-context %(name)s is none of its contexts. It has: %(there)s.")
             raise DomainError.for_field(
                 "/context", text % {"name": repr(current), "there": there}, code="against_rules"

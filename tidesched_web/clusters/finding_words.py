@@ -7,7 +7,6 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from django.utils import formats, timezone
 from django.utils.functional import Promise
 from django.utils.translation import gettext, pgettext_lazy
 from django.utils.translation import gettext_lazy as _
@@ -15,6 +14,8 @@ from django.utils.translation import gettext_lazy as _
 from tidesched_web.clusters.kubernetes.rbac import remedy
 from tidesched_web.clusters.kubernetes.verbs import NEEDS, VOLCANO_CONF, Need
 from tidesched_web.clusters.refusal_words import filled
+from tidesched_web.common import reader_zone
+from tidesched_web.common.sentences import listed
 
 STEPS: Mapping[str, str | Promise] = {
     "credentials": _("Credentials"),
@@ -211,7 +212,7 @@ _HELP_IN_MODE: Mapping[tuple[str, str], str | Promise] = {
 def _filled(finding: Mapping[str, Any]) -> dict[str, Any]:
     values = dict(finding["values"])
     if "at" in values:
-        values["at"] = formats.date_format(timezone.localtime(dt.datetime.fromisoformat(values["at"])), "Y-m-d H:i T")
+        values["at"] = reader_zone.named(dt.datetime.fromisoformat(values["at"]))
     if finding["code"] == "conf_missing":
         values.setdefault("name", "/".join(VOLCANO_CONF))
     if "why" in values:
@@ -220,7 +221,7 @@ def _filled(finding: Mapping[str, Any]) -> dict[str, Any]:
         values["detail"] = filled(values["said"], values["with"])
     for key in ("plugins", "names"):
         if isinstance(values.get(key), list):
-            values[key] = ", ".join(values[key]) or gettext("none")
+            values[key] = listed(values[key]) or gettext("none")
     if finding["code"] == "verb_missing":
         place, only = values.get("namespace"), values.get("names")
         values["where"] = (f" ({place}" + (f"/{only}" if finding["values"]["names"] else "") + ")") if place else ""

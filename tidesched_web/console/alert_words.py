@@ -57,6 +57,30 @@ _SENTENCES: dict[str, tuple[tuple[str, ...], Promise]] = {
     ),
     "audit_broken": (("chain",), _("Chain %(chain)s of the audit log does not hold.")),
 }
+# An alert in two or three words, beside which its code is on the page of alerts.
+_NAMES: dict[str, Promise] = {
+    "audit_broken": _("Broken chain of the audit log"),
+    "card_lost": _("Card type without nodes"),
+    "cluster_failing": _("Errors of the API server"),
+    "cluster_forbidden": _("Missing right in the cluster"),
+    "cluster_kinds_missing": _("Missing kinds in the cluster"),
+    "cluster_refused": _("Refused credential"),
+    "cluster_unreachable": _("Unreachable cluster"),
+    "drift": _("Drift"),
+    "eviction_budget": _("Guard of evictions"),
+    "foreign_scheduler": _("Another installation"),
+    "no_policy": _("No policy"),
+    "node_lost": _("Lost node"),
+    "node_not_ready": _("Node not ready"),
+    "node_recut": _("Other cards on a node"),
+    "partial_reclaim": _("Incomplete reclaim"),
+    "policy_invalid": _("Invalid policy"),
+    "promise_unused": _("Unused promise"),
+    "push_refused": _("Refused push"),
+    "quota_over_hardware": _("Quota above the hardware"),
+    "quota_without_card": _("Quota without cards"),
+    "session_failed": _("Failed session"),
+}
 # Conditions that are looked at again and again: a person may say that they know, and the end comes by itself.
 _BY_ITSELF = frozenset(
     {
@@ -89,6 +113,11 @@ _PLACES: dict[str, tuple[str, Promise]] = {
 _OF_ALL_TENANTS = frozenset(
     {"quota_over_hardware", "card_lost", "quota_without_card", "drift", "push_refused", "promise_unused"}
 )
+
+
+def alert_name(code: str) -> str:
+    """An alert's code in words; nothing for one that is not known."""
+    return str(_NAMES.get(code, ""))
 
 
 def of_all_tenants(alert: Alert) -> bool:

@@ -81,13 +81,6 @@ def _alike(this: Page, alerts: Sequence[Alert], who: Callable[[Alert], object]) 
     return list(found.values())
 
 
-def _figure(value: Any) -> str:
-    """A figure as a person reads it; card counts come as a map."""
-    if isinstance(value, dict):
-        return amounts.cards_text(value) or "–"
-    return amounts.number(value) if isinstance(value, int | float) and not isinstance(value, bool) else str(value)
-
-
 def _line(opened: list[Alert]) -> str:
     waits = sum(1 for alert in opened if alert.acknowledged_at is None)
     if waits:

@@ -10,6 +10,7 @@ from django.utils.translation import get_language, ngettext
 from django.utils.translation import gettext as _
 
 from tidesched_web.common.card_names import card_label
+from tidesched_web.common.sentences import listed
 from tidesched_web.console.by_language import by_language
 
 MINUTE = 60
@@ -51,7 +52,7 @@ def _cards(milli: int) -> str:
 
 def cards_text(cards: Mapping[str, float]) -> str:
     """A map of counts as "4 × H200, 2 × A10"; "A|B" reads "A or B"."""
-    return _(", ").join(f"{number(amount)} × {card_label(name)}" for name, amount in sorted(cards.items()))
+    return listed(f"{number(amount)} × {card_label(name)}" for name, amount in sorted(cards.items()))
 
 
 def duration(seconds: float) -> str:

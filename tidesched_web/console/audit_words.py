@@ -1,4 +1,7 @@
-"""What was done to what, in words: the audit log keeps codes such as ``queue.create``, a person reads "Queue: made"."""
+"""What was done to what, in words: the audit log keeps codes such as ``queue.create``, a person reads "Queue: made".
+
+The code is beside the words on the page of an entry: it is what the REST API and the exports have.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,10 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 
 from tidesched_web.audit.models import AuditEntry
+from tidesched_web.common.card_names import card_label
+from tidesched_web.console.alert_words import alert_name
+from tidesched_web.console.change_words import FIELDS
+from tidesched_web.console.differences import STEP
 
 OBJECTS: dict[str, Promise] = {
     "alert": _("Alert"),
@@ -105,6 +112,50 @@ EVICTIONS: dict[str, Promise] = {
     "shuffle": _("Shuffle"),
     "tdm": _("Time window over"),
 }
+# Fields that no change of intent has: of accounts, tokens, clusters and acts.
+_FIELDS: dict[str, Promise] = {
+    "active": _("switched on"),
+    "alert": _("alert"),
+    "api_url": _("address of the API server"),
+    "approved_by": _("approved by"),
+    "card_quota": _("card quota"),
+    "chain": _("chain"),
+    "created_by": _("author"),
+    "credentials_changed": _("credentials replaced"),
+    "email": _("e-mail"),
+    "evict_cards_per_minute": _("cards evicted a minute, at most"),
+    "evict_gangs_per_minute": _("gangs evicted a minute, at most"),
+    "evict_share_of_training": _("share of training evicted, at most"),
+    "expires_at": _("valid until"),
+    "first_name": _("first name"),
+    "last_name": _("last name"),
+    "limit": _("limit"),
+    "memory_mib": _("memory, MiB"),
+    "message": _("message"),
+    "mode": _("mode"),
+    "namespace": _("namespace"),
+    "number": _("number"),
+    "numbers": _("figures"),
+    "objects": _("objects"),
+    "paused_at": _("paused at"),
+    "platform_role": _("role on the platform"),
+    "queue": _("queue"),
+    "quota": _("quota"),
+    "released": _("released"),
+    "released_at": _("released at"),
+    "role": _("role"),
+    "scheduler_names": _("names of schedulers"),
+    "scopes": _("scopes"),
+    "seconds_to_wait": _("seconds to wait"),
+    "session_period_seconds": _("seconds between sessions"),
+    "simulated": _("simulated"),
+    "slug": _("short name"),
+    "text": _("text"),
+    "tokens_revoked": _("tokens revoked"),
+    "volcano_config_map": _("ConfigMap of Volcano's scheduler"),
+    "volcano_namespace": _("namespace of Volcano"),
+    "went_along": _("deleted with it"),
+}
 
 
 # What is written into the log, by the kind of its object: what the filter offers.
@@ -121,7 +172,6 @@ ACTIONS: dict[str, tuple[str, ...]] = {
     "priority_class": (*_MADE, "replace"),
     "card_type": ("declare", *_MADE),
     "grant": _MADE,
-    "namespace_grant": ("create",),
     "reclaim": ("decide", "observe", "observe_more", "name"),
     "gangreclaim": ("decide",),
     "preempt": ("decide",),
@@ -164,6 +214,10 @@ def object_label(entry: AuditEntry) -> str:
     """An object as its entry names it; a change, which has a number alone, in the reader's language."""
     if entry.object_type == "quota_change":
         return str(_("Change %(n)s")) % {"n": entry.object_id}
+    if entry.object_type == "alert":
+        code, colon, about = entry.object_label.partition(":")
+        name = alert_name(code)
+        return f"{name}{_(': ')}{about}" if name and colon else name or entry.object_label
     return entry.object_label or entry.object_id
 
 
@@ -171,3 +225,8 @@ def act_words(action: str) -> str:
     """An action as "Queue: made"; an unknown part shows itself."""
     kind, _dot, act = action.partition(".")
     return f"{OBJECTS.get(kind) or EVICTIONS.get(kind, kind)}{_(': ')}{ACTS.get(act, act)}" if act else action
+
+
+def field_words(path: str) -> str:
+    """A field of an entry, "card_quota › NVIDIA-H200", as "card quota › H200"; a step without a word shows itself."""
+    return STEP.join(str(FIELDS.get(step) or _FIELDS.get(step) or card_label(step)) for step in path.split(STEP))

@@ -13,9 +13,11 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from tidesched_web.changes.tree_document import KINDS, kind_of, parts_of, unescaped
+from tidesched_web.common import reader_zone
 from tidesched_web.common.card_names import card_label
 from tidesched_web.common.models import ServiceType
-from tidesched_web.console import amounts, bars, reader_zone
+from tidesched_web.common.sentences import listed
+from tidesched_web.console import amounts, bars
 from tidesched_web.quota.tide import NO_DAY, WEEKDAYS
 from tidesched_web.quota.tide_rules import WEEKDAY_NAMES
 
@@ -33,7 +35,7 @@ KIND_NAMES = {
     "grant": gettext_lazy("grant"),
     "tide-plan": gettext_lazy("tide plan"),
 }
-_FIELDS = {
+FIELDS = {
     "cpu_milli": gettext_lazy("CPU cores"),
     "memory_bytes": gettext_lazy("memory"),
     "weight": gettext_lazy("weight"),
@@ -143,14 +145,14 @@ def field_name(pointer: str) -> str:
             return first
     if steps[0] == "card_quota" and len(steps) > 1:
         return before + card_label(steps[1])
-    return before + " › ".join([str(_FIELDS.get(steps[0], steps[0])), *steps[1:]])
+    return before + " › ".join([str(FIELDS.get(steps[0], steps[0])), *steps[1:]])
 
 
 def day_words(days: Collection[str]) -> str:
     """ "every day", "Saturday, Sunday": the days on which a layer begins, in their order."""
     if len(days) == len(WEEKDAYS):
         return _("every day")
-    return _(", ").join(str(_DAYS[day]) for day in WEEKDAYS if day in days)
+    return listed(str(_DAYS[day]) for day in WEEKDAYS if day in days)
 
 
 def layer_words(layer: Mapping[str, Any], number: int) -> str:
@@ -165,7 +167,7 @@ def layer_words(layer: Mapping[str, Any], number: int) -> str:
     if layer.get("ended_at"):
         moment = reader_zone.named(dt.datetime.fromisoformat(layer["ended_at"]))
         words.append(_("ended by hand at %(time)s until its next start") % {"time": moment})
-    return f"{_(', ').join(words)} ({_(', ').join(acts)})"
+    return f"{_(', ').join(words)}{_(' (')}{listed(acts)}{_(')')}"
 
 
 def figure(pointer: str, value: Any, *, unset: str = "") -> str:
@@ -184,13 +186,13 @@ def figure(pointer: str, value: Any, *, unset: str = "") -> str:
     if isinstance(value, str):
         return reader_zone.named(dt.datetime.fromisoformat(value)) if last == "apply_at" else value
     if isinstance(value, list) and all(isinstance(item, str) for item in value):
-        return _(", ").join(value) or "–"
+        return listed(value) or "–"
     if not value:
         return "–"
     if last == "layers":
         return _("; ").join(layer_words(layer, number) for number, layer in enumerate(value, start=1))
     if last == "exceptions":
-        return _(", ").join(_("%(day)s: %(counts)s") % {"day": day, "counts": _DAYS[to]} for day, to in value.items())
+        return listed(_("%(day)s: %(counts)s") % {"day": day, "counts": _DAYS[to]} for day, to in value.items())
     return json.dumps(value, ensure_ascii=False, sort_keys=True)
 
 

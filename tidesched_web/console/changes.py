@@ -27,6 +27,7 @@ from tidesched_web.changes.selectors import objects_of, visible_changes, with_to
 from tidesched_web.changes.server_check import server_check
 from tidesched_web.common.errors import DomainError
 from tidesched_web.common.permissions import Access
+from tidesched_web.common.sentences import listed
 from tidesched_web.console import amounts, change_words, forecast_view, impact_view
 from tidesched_web.console.export import csv_list, csv_response
 from tidesched_web.console.forms.change import ApplyForm, ApproveForm, CancelForm, ChangeFilter, RejectForm
@@ -83,7 +84,7 @@ def told_objects(first: Iterable[str], count: int) -> str:
     """What a change touches, in a few words: its first objects, and how many more there are of ``count``."""
     names = [" ".join(change_words.object_name(key)) for key in first]
     more = count - len(names)
-    said = _(", ").join(names)
+    said = listed(names)
     if more > 0:
         said += " " + ngettext("and %(n)s more", "and %(n)s more", more) % {"n": amounts.number(more)}
     return said

@@ -10,6 +10,9 @@ import orjson
 
 from tidesched_web.console import amounts
 
+# Between the steps of a path.
+STEP = " › "
+
 
 @dataclass(frozen=True, slots=True)
 class Line:
@@ -32,10 +35,10 @@ def lines(before: Mapping[str, Any] | None, after: Mapping[str, Any] | None) -> 
 def _leaves(value: Any, path: str = "") -> Iterator[tuple[str, Any]]:
     if isinstance(value, Mapping) and value:
         for name in value:
-            yield from _leaves(value[name], f"{path} › {name}" if path else str(name))
+            yield from _leaves(value[name], f"{path}{STEP}{name}" if path else str(name))
     elif isinstance(value, list) and any(isinstance(item, Mapping) for item in value):
         for number, item in enumerate(value, 1):
-            yield from _leaves(item, f"{path} › {number}")
+            yield from _leaves(item, f"{path}{STEP}{number}")
     elif path:
         yield path, value
 

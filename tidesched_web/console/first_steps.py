@@ -13,6 +13,7 @@ from django.utils.translation import gettext_lazy, ngettext
 from tidesched_web.clusters.connection_selectors import newest_test
 from tidesched_web.clusters.models import Cluster, ClusterMode
 from tidesched_web.clusters.selectors import ruling_policy
+from tidesched_web.common.sentences import listed
 from tidesched_web.console import amounts
 from tidesched_web.console.page import Page
 from tidesched_web.quota.drift_selectors import drift_look, first_refusal, has_been_pushed
@@ -115,7 +116,7 @@ def _adopted(cluster: Cluster) -> Step:
 
 def _names(names: list[str]) -> str:
     """The first of them, and how many more there are."""
-    first, more = _(", ").join(names[:3]), len(names) - 3
+    first, more = listed(names[:3]), len(names) - 3
     return _("%(names)s and %(n)s more") % {"names": first, "n": amounts.number(more)} if more > 0 else first
 
 

@@ -23,6 +23,7 @@ from tidesched_web.changes.room_above import with_room_above
 from tidesched_web.changes.selectors import reading_of, surroundings_of
 from tidesched_web.clusters.selectors import card_names, ruling_policy
 from tidesched_web.common.errors import DomainError
+from tidesched_web.common.sentences import listed
 from tidesched_web.console import reason_words
 from tidesched_web.console.export import csv_list, plain_cards
 from tidesched_web.console.forms.filters import GangFilter
@@ -348,11 +349,11 @@ def _draft(this: Page, gang: Gang, remedy: dict[str, Any]) -> QuotaChange:
     room = with_room_above(reading, around, needed.edits, this.access)
     edits = room.edits
     if room.raised:
-        names = _(", ").join(_title(key, reading.documents[key]) for key in room.raised)
+        names = listed(_title(key, reading.documents[key]) for key in room.raised)
         said = _("The draft raises the quotas above queue %(queue)s too, since they are given out whole: %(names)s.")
         messages.info(this.request, said % {"queue": queue.name, "names": names})
     if room.gives:
-        names = _(", ").join(key.partition("/")[2] for key in room.gives)
+        names = listed(key.partition("/")[2] for key in room.gives)
         said = _(
             "All of it is given out, so the draft takes as much from a queue that does not use it: %(names)s. "
             "Take it from another one if that is better."

@@ -16,6 +16,7 @@ from django.views.decorators.http import require_http_methods
 
 from tidesched_web.common import request_context
 from tidesched_web.common.hints import cut
+from tidesched_web.common.sentences import listed
 
 _View = TypeVar("_View", bound=Callable[..., Any])
 OF_READS: Final = ("GET", "HEAD")
@@ -53,7 +54,7 @@ def refusal(request: HttpRequest) -> HttpResponse | None:
     if request.method in methods:
         return None
     said = _("This address answers %(methods)s; %(method)s is none of them.")
-    detail = said % {"methods": _(", ").join(methods), "method": cut(request.method or "", _LONGEST)}
+    detail = said % {"methods": listed(methods), "method": cut(request.method or "", _LONGEST)}
     page = render_to_string(
         "refused.html", {"status": 405, "detail": detail, "request_id": request_context.current().request_id}
     )

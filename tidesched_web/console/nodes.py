@@ -21,6 +21,7 @@ from django.utils.translation import gettext_lazy, ngettext
 from tidesched_web.clusters.models import says_not_ready
 from tidesched_web.clusters.selectors import card_names, nodes_in_state, visible_nodes, with_troubles
 from tidesched_web.common.physical import is_part, share_of_board
+from tidesched_web.common.sentences import listed
 from tidesched_web.console import amounts
 from tidesched_web.console.by_language import by_language
 from tidesched_web.console.export import csv_list, plain_cards
@@ -87,7 +88,7 @@ class Slot:
         """What the cell says on hover and to a screen reader."""
         if not self.parts:
             return _("idle")
-        text = _(", ").join(self.gangs)
+        text = listed(self.gangs)
         if self.used < WHOLE:
             text += f" ({amounts.number(self.used / WHOLE)})"
         return _(", ").join([text, _("leaving")]) if self.leaving else text

@@ -13,9 +13,10 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from tidesched_web.clusters.models import Cluster
+from tidesched_web.common import reader_zone
 from tidesched_web.common.card_names import card_label
 from tidesched_web.common.physical import is_part
-from tidesched_web.console import bars, reader_zone, reason_words
+from tidesched_web.console import bars, reason_words
 from tidesched_web.console.chart import Chart, Twin, answer
 from tidesched_web.console.figures import base
 from tidesched_web.console.figures import tide as tide_figure

@@ -32,7 +32,21 @@ _SAID: dict[str, Promise] = {
     "supervisor": gettext_lazy("the supervisor"),
     "probe": gettext_lazy("the probe"),
 }
+# The role of a process, and what it does.
+_ROLES: dict[str, Promise] = {
+    "sessions": gettext_lazy("scheduling sessions"),
+    "push": gettext_lazy("sends to the clusters"),
+    "work": gettext_lazy("jobs in the background"),
+    "what-if": gettext_lazy("impact, replays and trials"),
+    "beat": gettext_lazy("clock of repeated tasks"),
+    "web": gettext_lazy("pages and REST API"),
+}
 _OF_CLUSTER = re.compile(r"sessions of cluster (\d+)")
+
+
+def role_words(role: str) -> str:
+    """What a process of this role does; nothing of a role that is not known."""
+    return str(_ROLES.get(role, ""))
 
 
 def said(text: str) -> str:

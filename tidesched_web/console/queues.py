@@ -12,9 +12,10 @@ from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
+from tidesched_web.common import reader_zone
 from tidesched_web.common.card_names import card_label
 from tidesched_web.common.physical import share_of_board
-from tidesched_web.console import amounts, bars, manifests, quota_fit, reader_zone
+from tidesched_web.console import amounts, bars, manifests, quota_fit
 from tidesched_web.console.chart import Chart, Twin, answer
 from tidesched_web.console.export import csv_list
 from tidesched_web.console.figures import base

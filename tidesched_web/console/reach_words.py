@@ -11,6 +11,7 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 
 from tidesched_web.clusters.models import Cluster
+from tidesched_web.common.sentences import listed
 from tidesched_web.scheduling.models import ReachState
 
 # Without a session for so long, and without a holder of the cluster, no worker runs.
@@ -56,7 +57,7 @@ def reach_words(cluster: Cluster, *, everything: bool) -> ReachWords | None:
     if reach is not None and reach.state in _WORDS:
         title, text = _WORDS[reach.state]
         severe = reach.state in (ReachState.UNREACHABLE, ReachState.REFUSED, ReachState.KINDS_MISSING)
-        detail = (reach.detail or str(_(", ")).join(reach.kinds)) if everything else ""
+        detail = (reach.detail or listed(reach.kinds)) if everything else ""
         return ReachWords(
             title, text, "failed" if severe else "waiting", "alert-circle" if severe else "alert-triangle",
             reach.since, detail,

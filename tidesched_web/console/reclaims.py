@@ -18,9 +18,10 @@ from django.utils.translation import ngettext
 from tidesched_web.audit.selectors import has_entry
 from tidesched_web.clusters.models import Cluster
 from tidesched_web.clusters.selectors import cards_as_found
+from tidesched_web.common import reader_zone
 from tidesched_web.common.card_names import card_label
 from tidesched_web.common.live_memory import memory
-from tidesched_web.console import amounts, bars, reader_zone
+from tidesched_web.console import amounts, bars
 from tidesched_web.console.chart import Chart, Twin, answer
 from tidesched_web.console.export import csv_list, plain_cards
 from tidesched_web.console.figures import reclaims as reclaims_figure

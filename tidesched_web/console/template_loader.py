@@ -2,7 +2,8 @@
 
 A page of rows renders thousands of nodes. Most are constant: words to translate, icons, addresses of static files. They
 become text when the template is loaded, neighbouring texts become one, and the address of a view is looked up once for
-each set of arguments. Templates are indented for who reads them; what is sent is not.
+each set of arguments. Templates are indented for who reads them; what is sent is not. In Chinese, the end of a line
+of a template is no blank beside a sign that brings its own.
 """
 
 from __future__ import annotations
@@ -22,10 +23,12 @@ from django.templatetags.i18n import BlockTranslateNode, TranslateNode
 from django.templatetags.static import StaticNode
 from django.urls import get_script_prefix, reverse
 from django.utils.html import conditional_escape
-from django.utils.translation import get_language
+from django.utils.translation import get_language, gettext, ngettext
+
+from tidesched_web.common.sentences import SIGNS, closed_up, gap
 
 # Tags that give the same for the same arguments, by name.
-CONSTANT_TAGS = frozenset({"icon", "state", "step_icon"})
+CONSTANT_TAGS = frozenset({"icon", "list_comma", "state", "step_icon"})
 # One end of a line says as much as the blanks around it: no text of a `pre` is indented in a template.
 _INDENTATION = re.compile(r"[ \t]*\n\s*")
 
@@ -87,7 +90,30 @@ def _simplify(nodes: NodeList, template: Template) -> None:
     for node in kept:
         if isinstance(node, TextNode):
             node.s = _INDENTATION.sub("\n", node.s)
+    if not gap():
+        _close_up(kept)
     nodes[:] = kept
+
+
+def _close_up(nodes: list[Node]) -> None:
+    for place, node in enumerate(nodes):
+        if isinstance(node, TextNode):
+            node.s = closed_up(node.s)
+            if place and _said(nodes[place - 1]).endswith(SIGNS):
+                node.s = node.s.lstrip()
+            if place + 1 < len(nodes) and _said(nodes[place + 1]).startswith(SIGNS):
+                node.s = node.s.rstrip()
+
+
+def _said(node: Node) -> str:
+    """The text of a `blocktranslate` in the reader's language, with its places."""
+    if not isinstance(node, BlockTranslateNode):
+        return ""
+    singular, _names = node.render_token_list(node.singular)
+    if not node.plural:
+        return gettext(singular)
+    plural, _names = node.render_token_list(node.plural)
+    return ngettext(singular, plural, 2)
 
 
 def _nodelists(node: Node) -> Iterator[NodeList]:

@@ -14,9 +14,9 @@ from django.utils.translation import gettext as _
 from tidesched_web.accounts.models import Tenant
 from tidesched_web.accounts.selectors import visible_tenants
 from tidesched_web.clusters.models import Cluster
+from tidesched_web.common import reader_zone
 from tidesched_web.common.card_names import card_label
 from tidesched_web.common.physical import is_part
-from tidesched_web.console import reader_zone
 from tidesched_web.console.chart import Chart, Twin, answer
 from tidesched_web.console.export import csv_response
 from tidesched_web.console.figures import base

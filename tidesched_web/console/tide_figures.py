@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
-from tidesched_web.console import amounts, reader_zone
+from tidesched_web.common import reader_zone
+from tidesched_web.console import amounts
 from tidesched_web.scheduling.models import Reclaim
 from tidesched_web.scheduling.tide_figures_selectors import Figures
 

@@ -12,6 +12,7 @@ from django.utils.translation import ngettext
 from tidesched_web.clusters.models import Cluster, ClusterMode
 from tidesched_web.common.card_names import card_label
 from tidesched_web.common.models import ServiceType
+from tidesched_web.common.sentences import listed
 from tidesched_web.console import amounts, reason_words
 from tidesched_web.console.page import Page
 from tidesched_web.console.tide_reading import others_on
@@ -194,6 +195,6 @@ def _wait_line(reasons: Mapping[str, int], card: str) -> str:
     """ "3 gangs wait for H200: Waits for quota 2, Cards are scattered 1."."""
     gangs = sum(reasons.values())
     titles = {code: reason_words.reason_title(code) if code else _("no reason yet") for code in reasons}
-    named = _(", ").join(f"{titles[code]} {amounts.number(n)}" for code, n in reasons.items())
+    named = listed(f"{titles[code]} {amounts.number(n)}" for code, n in reasons.items())
     text = ngettext("%(n)s gang waits for %(card)s: %(reasons)s.", "%(n)s gangs wait for %(card)s: %(reasons)s.", gangs)
     return text % {"n": amounts.number(gangs), "card": card, "reasons": named}

@@ -19,6 +19,7 @@ from tidesched_web.changes.tree_document import key_of
 from tidesched_web.clusters.selectors import card_names, ruling_policy
 from tidesched_web.common.card_names import card_label
 from tidesched_web.common.errors import DomainError
+from tidesched_web.common.sentences import listed
 from tidesched_web.common.time_zones import time_zones
 from tidesched_web.console import amounts, chart
 from tidesched_web.console.change_words import day_words
@@ -210,7 +211,7 @@ def _plan_line(own: tide.Plan, enabled: bool, now: Any) -> str:
     until = timezone.localtime(then, own.zone).strftime("%Y-%m-%d %H:%M") if then else _("no end in sight")
     if open_now:
         return _("Open now: %(layers)s. The next change is at %(time)s (%(zone)s).") % {
-            "layers": _(", ").join(open_now), "time": until, "zone": own.zone.key
+            "layers": listed(open_now), "time": until, "zone": own.zone.key
         }  # fmt: skip
     return _("No layer is open now. The next change is at %(time)s (%(zone)s).") % {"time": until, "zone": own.zone.key}
 

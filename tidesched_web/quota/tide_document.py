@@ -12,7 +12,7 @@ from django.utils.translation import gettext as _
 
 from tidesched_web.common.calendar_bounds import OutOfCalendar, in_calendar
 from tidesched_web.common.hints import MOST_UNKNOWN, Hints, Shown, cut
-from tidesched_web.common.sentences import gap
+from tidesched_web.common.sentences import gap, listed
 from tidesched_web.common.time_zones import meant_zone, time_zones
 from tidesched_web.quota.tide import NO_DAY, WEEKDAYS, clock, minutes
 
@@ -61,7 +61,7 @@ def _known(fields: Mapping[str, Any], known: Collection[str], at: str, hints: Hi
     for name in fields:
         if name not in known:
             said = _("There is no field %(name)r.") % {"name": Shown(name)}
-            hint = _nearest(str(name), known, hints) or gap() + _("Known: %(known)s.") % {"known": ", ".join(known)}
+            hint = _nearest(str(name), known, hints) or gap() + _("Known: %(known)s.") % {"known": listed(known)}
             raise _Refused(f"{at}/{_escaped(cut(str(name)))}", said + hint, "unknown_field")
 
 
@@ -113,7 +113,7 @@ def _exception(day: Any, counts: Any, place: str) -> str:
         raise _Refused(place, _("%(day)r is no date such as 2026-10-01.") % {"day": Shown(day)}) from None
     if counts not in (*WEEKDAYS, NO_DAY):
         said = _("%(day)s: a date counts as one of %(days)s, or as none.")
-        raise _Refused(place, said % {"day": day, "days": ", ".join(WEEKDAYS)})
+        raise _Refused(place, said % {"day": day, "days": listed(WEEKDAYS)})
     return date.isoformat()
 
 
@@ -138,7 +138,7 @@ def _days(value: Any, at: str) -> list[str]:
     for day in value:
         if day not in WEEKDAYS:
             said = _("%(day)r is none of %(days)s.")
-            raise _Refused(at, said % {"day": Shown(day), "days": ", ".join(WEEKDAYS)})
+            raise _Refused(at, said % {"day": Shown(day), "days": listed(WEEKDAYS)})
     return [day for day in WEEKDAYS if day in value]
 
 

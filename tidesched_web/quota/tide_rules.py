@@ -11,6 +11,7 @@ from zoneinfo import ZoneInfo
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
+from tidesched_web.common.sentences import listed
 from tidesched_web.quota import tide
 from tidesched_web.quota.tide import Plan, Quota
 from tidesched_web.quota.tide_sums import Sums, queue_cards, queue_holders
@@ -67,7 +68,7 @@ class MomentBreach:
 
     def opened(self) -> str:
         """Which layers of which plans are open then."""
-        return _("Open then: %(layers)s.") % {"layers": ", ".join(self.layers) or _("no layer")}
+        return _("Open then: %(layers)s.") % {"layers": listed(self.layers) or _("no layer")}
 
 
 def base_of(tree: Tree, only: Collection[str] | None = None) -> dict[str, dict[str, int]]:

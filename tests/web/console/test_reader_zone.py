@@ -14,7 +14,7 @@ from django.utils import timezone
 from tests.web.console import world as story
 from tests.web.console.test_pages import client_of
 from tidesched_web.clusters.models import Cluster
-from tidesched_web.console import reader_zone
+from tidesched_web.common import reader_zone
 from tidesched_web.scheduling.models import Reclaim
 
 pytestmark = pytest.mark.django_db

@@ -53,6 +53,18 @@ def test_what_indents_a_template_is_not_sent():
         assert _rendered([loader], 0) == "<ul>\n<li>a b </li>\n\n<li>7 c</li>\n\n</ul>"
 
 
+@pytest.mark.parametrize(("language", "said"), [("en", "a,\nGangs.\n7 (1)"), ("zh-hans", "a，作业组。7（1）")])
+def test_chinese_signs_have_no_blank_beside_them(language: str, said: str) -> None:
+    """The end of a line of a template is one; what the reader has typed is not touched."""
+    text = (
+        "{% load i18n %}a{% translate ', ' %}\n    {% translate 'Gangs' %}{% translate '. ' %}\n    {{ many }}"
+        "{% translate ' (' %}\n1{% translate ')' %}"
+    )
+    loader = ("tidesched_web.console.template_loader.Loader", [("django.template.loaders.locmem.Loader", {"0": text})])
+    with override(language):
+        assert _rendered([loader], 0).replace("(\n", "(") == said
+
+
 def test_no_text_that_is_shown_as_written_is_indented():
     for path in (Path(settings.BASE_DIR) / "templates").rglob("*.html"):
         for text in re.findall(r"<(?:pre|textarea)\b[^>]*>(.*?)</(?:pre|textarea)>", path.read_text(), re.DOTALL):

@@ -11,7 +11,7 @@ from unittest.mock import patch
 import pytest
 from django.conf import settings
 from django.template import engines
-from django.utils import translation
+from django.utils import timezone, translation
 
 from scheduler_core.framework.messages import meant, sentence
 from scheduler_core.model.node_refusal import NodeRefusal
@@ -20,6 +20,8 @@ from scheduler_core.model.rules import Rule
 from scheduler_core.serde.kubernetes import annotations as keys
 from scheduler_core.serde.kubernetes.podgroup import read_notes
 from tidesched_web.audit.models import AuditEntry
+from tidesched_web.clusters import finding_words
+from tidesched_web.common.alive import ROLES
 from tidesched_web.common.card_names import card_label
 from tidesched_web.console import (
     amounts,
@@ -33,9 +35,11 @@ from tidesched_web.console import (
     remedy_words,
     rule_words,
 )
-from tidesched_web.console.alert_words import alert_sentence
+from tidesched_web.console.actor_words import actor_words
+from tidesched_web.console.alert_words import alert_name, alert_sentence
 from tidesched_web.console.extraction import extract_django
 from tidesched_web.console.figures import palette
+from tidesched_web.console.process_words import role_words
 from tidesched_web.console.states import LOOKS
 
 BASE = Path(settings.BASE_DIR)
@@ -66,9 +70,42 @@ def test_a_translation_names_the_same_figures(language: str) -> None:
 
 def test_the_chinese_console_speaks_chinese() -> None:
     with translation.override("zh-hans"):
-        assert amounts.duration(3 * 3600 + 12 * 60) == "3 小时 12 分"
+        assert amounts.duration(3 * 3600 + 12 * 60) == "3 小时 12 分钟"
         text = reason_words.reason_sentence("WaitingForCards", {"resource": "NVIDIA-H200", "requested": 8, "free": 5})
         assert text == "需要 8 × H200，但集群中空闲的仅有 5。"
+
+
+def test_the_end_of_credentials_is_in_the_readers_zone_whose_name_means_one_zone() -> None:
+    """CST is the zone of Shanghai and of Chicago."""
+    finding = {"code": "lasts", "values": {"at": "2026-12-01T00:00:00+00:00"}}
+    with timezone.override("Asia/Shanghai"):
+        assert finding_words.sentence(finding) == "The credentials hold until 2026-12-01 08:00 UTC+8."
+
+
+def test_who_acted_is_said_in_the_readers_language() -> None:
+    with translation.override("zh-hans"):
+        assert actor_words("scheduler") == "调度器"
+        assert actor_words("ann (token tide_abc…)") == "ann（令牌 tide_abc…）"
+        assert actor_words("ann") == "ann"
+
+
+def test_each_alert_that_is_raised_has_a_name_and_each_role_of_a_process() -> None:
+    raised = {
+        found
+        for path in (BASE / "tidesched_web" / "scheduling").rglob("*.py")
+        if "selectors" not in path.name
+        for found in re.findall(r"""\bcode["']?[=:] ?["']([a-z_]+)["']""", path.read_text(encoding="utf-8"))
+    }
+    assert {"drift", "node_lost", "session_failed"} <= raised
+    assert sorted(code for code in raised if not alert_name(code)) == []
+    assert [role for role in (*ROLES, "web") if not role_words(role)] == []
+
+
+def test_a_field_of_an_entry_is_said_in_words() -> None:
+    assert audit_words.field_words("card_quota › NVIDIA-H200") == "card quota › H200"
+    with translation.override("zh-hans"):
+        assert audit_words.field_words("expires_at") == "有效期至"
+    assert audit_words.field_words("what_a_plugin_keeps") == "what_a_plugin_keeps"
 
 
 def test_each_reason_code_has_a_name_and_a_sentence() -> None:

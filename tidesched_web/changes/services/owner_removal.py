@@ -13,6 +13,7 @@ from tidesched_web.changes.services.applying import carry_out
 from tidesched_web.changes.tree_document import key_of
 from tidesched_web.common.errors import DomainError
 from tidesched_web.common.permissions import Access
+from tidesched_web.common.sentences import listed
 from tidesched_web.quota.dependent_selectors import clusters_with_quota_of, dependents_of
 from tidesched_web.quota.services import delete_project, has_quotas
 
@@ -57,7 +58,7 @@ def refuse_queues(project: Project, version: int | None = None) -> None:
     }
     in_use = [one for removal in found for one in removal.in_use]
     if in_use:
-        named = _(", ").join(f"{one.queue.name} ({one.gangs})" for one in in_use[:_NAMED])
+        named = listed(f"{one.queue.name} ({one.gangs})" for one in in_use[:_NAMED])
         text = _("Gangs run or wait in its queues: %(queues)s. A queue is deleted once its gangs have ended.")
         raise DomainError("in_use", text % {"queues": named}, extra)
     if found[0].whole:

@@ -49,7 +49,7 @@ from tidesched_web.common.card_names import card_label
 from tidesched_web.common.errors import DomainError
 from tidesched_web.common.hints import Hints, cut
 from tidesched_web.common.permissions import Access
-from tidesched_web.common.sentences import in_a_row
+from tidesched_web.common.sentences import in_a_row, listed
 from tidesched_web.quota.limited_selectors import limited_cards
 from tidesched_web.quota.tide_overlaps import overlaps_of_each
 
@@ -386,7 +386,7 @@ def _shared_namespaces(plan: Plan) -> Iterator[dict[str, Any]]:
         said = _("Namespace %(namespace)s belongs to tenant %(tenants)s: with this, its pods may use this queue too.")
         if owners == {PLATFORM}:
             said = _("Namespace %(namespace)s belongs to the platform: with this, its pods may use this queue too.")
-        detail = said % {"namespace": parts_of(key)[0], "tenants": _(", ").join(sorted(owners - {PLATFORM}))}
+        detail = said % {"namespace": parts_of(key)[0], "tenants": listed(sorted(owners - {PLATFORM}))}
         yield {"object": key, "field": "", "code": "namespace_of_tenant", "detail": detail}
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import plotly.graph_objects as go
 from django.utils import timezone
 
-from tidesched_web.console import reader_zone
+from tidesched_web.common import reader_zone
 from tidesched_web.console.figures.palette import Palette
 
 FONT = (

@@ -8,8 +8,8 @@ from typing import Any
 from django import forms
 from django.utils.translation import gettext_lazy as _
 
+from tidesched_web.common import reader_zone
 from tidesched_web.common.calendar_bounds import OutOfCalendar, in_calendar
-from tidesched_web.console import reader_zone
 from tidesched_web.console.forms.filters import OUT_OF_BOUNDS, FilterForm
 
 

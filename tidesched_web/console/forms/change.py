@@ -14,8 +14,8 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from tidesched_web.changes.models import ChangeState, QuotaChange
+from tidesched_web.common import reader_zone
 from tidesched_web.common.calendar_bounds import OutOfCalendar, in_calendar
-from tidesched_web.console import reader_zone
 from tidesched_web.console.forms.filters import FilterForm
 from tidesched_web.console.states import LOOKS, SCHEDULED
 

@@ -13,6 +13,7 @@ from django.utils.translation import gettext_lazy as _
 from tidesched_web.accounts.models import BusinessLine, Project
 from tidesched_web.common.card_names import card_label
 from tidesched_web.common.models import ServiceType
+from tidesched_web.common.sentences import listed
 from tidesched_web.console import amounts
 from tidesched_web.console.forms.edit import EditForm, reason_field
 from tidesched_web.console.forms.long_select import LongSelect
@@ -177,9 +178,7 @@ class QueueForm(QueueEditForm):
         known = {name: left for name, left in self._room(row).items() if name in self.cards} if row else {}
         if row is None or not known:
             return None
-        left = gettext(", ").join(
-            f"{card_label(name)} {amounts.number(count)}" for name, count in sorted(known.items()) if count
-        )
+        left = listed(f"{card_label(name)} {amounts.number(count)}" for name, count in sorted(known.items()) if count)
         return OwnerRoom(row.name, left)
 
     def _left(self, room: Mapping[str, int]) -> str:
@@ -190,7 +189,7 @@ class QueueForm(QueueEditForm):
             return ""
         if not most:
             return gettext(" – nothing left to give out")
-        cards = gettext(", ").join(f"{card_label(name)} {amounts.number(known[name])}" for name in most)
+        cards = listed(f"{card_label(name)} {amounts.number(known[name])}" for name in most)
         return gettext(" – left: %(cards)s") % {"cards": cards}
 
     def clean(self) -> dict[str, Any]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime as dt
-import re
 from collections.abc import Mapping
 from functools import cache
 from typing import Any
@@ -20,17 +19,20 @@ from tidesched_web.accounts import demo_people as people_file
 from tidesched_web.changes.models import QuotaChange
 from tidesched_web.clusters.models import Cluster
 from tidesched_web.clusters.selectors import only_simulated
+from tidesched_web.common import reader_zone
 from tidesched_web.common.card_names import card_label
 from tidesched_web.common.failures import in_words
 from tidesched_web.common.permissions import Access
-from tidesched_web.common.sentences import gap
-from tidesched_web.console import amounts, reader_zone
-from tidesched_web.console.alert_words import alert_sentence
-from tidesched_web.console.audit_words import act_words, object_label, object_word
+from tidesched_web.common.sentences import closed_up, gap, list_comma, listed
+from tidesched_web.console import amounts
+from tidesched_web.console.actor_words import actor_words
+from tidesched_web.console.alert_words import alert_name, alert_sentence
+from tidesched_web.console.audit_words import act_words, field_words, object_label, object_word
 from tidesched_web.console.by_language import by_language
 from tidesched_web.console.gang_why import why_sentence
 from tidesched_web.console.navigation import COOKIE, FOLDED_COOKIE, SETTINGS, groups
 from tidesched_web.console.page_help import ABOUT
+from tidesched_web.console.process_words import role_words
 from tidesched_web.console.process_words import said as process_words
 from tidesched_web.console.reach_words import ReachWords, reach_words
 from tidesched_web.console.reason_words import reason_detail, reason_sentence, reason_title
@@ -48,7 +50,6 @@ from tidesched_web.workloads.reason_figures import AsOf, newer_than_others
 register = template.Library()
 # So many letters at the end of a name are never cut: what tells the runs of one job apart stands there.
 TAIL = 11
-_AFTER_A_SIGN = re.compile(r"(?<=[。！？；：])((?:</?strong>)*)\s+")
 _PARTS = {
     "quota admin": gettext_lazy("Quota admin"),
     "tenant admin": gettext_lazy("Tenant admin"),
@@ -66,7 +67,13 @@ _MAY = {
     "auditor": gettext_lazy("Sees everything and changes nothing. Reads, verifies and exports the audit log."),
 }
 register.filter("rule_text", rule_text)
+register.filter("listed", listed)
+register.simple_tag(list_comma)
 register.filter("process_words", process_words)
+register.filter("role_words", role_words)
+register.filter("actor_words", actor_words)
+register.filter("alert_name", alert_name)
+register.filter("field_words", field_words)
 register.filter("act_words", act_words)
 register.filter("resource_amount", resource_amount)
 register.filter("object_label", object_label)
@@ -89,7 +96,7 @@ def icon(name: str, css: str = "") -> SafeString:
 @register.simple_block_tag
 def sentences(content: str) -> str:
     """Sentences one after the other, without the blanks of the template where the language has none between them."""
-    return content if gap() else SafeString(_AFTER_A_SIGN.sub(r"\1", content))
+    return content if gap() else SafeString(closed_up(content))
 
 
 @register.inclusion_tag("accounts/demo_people.html", takes_context=True)
@@ -256,7 +263,7 @@ register.filter("has_help", lambda section: section in ABOUT)
 @register.filter
 def each_amount(named: Mapping[str, Any] | None) -> str:
     """Amounts by name in one line; nothing of nothing."""
-    return _(", ").join(f"{name}{_(': ')}{value}" for name, value in (named or {}).items())
+    return listed(f"{name}{_(': ')}{value}" for name, value in (named or {}).items())
 
 
 @register.filter
@@ -297,7 +304,7 @@ def _unbroken(*value: tuple[str, float]) -> SafeString:
     """A line never breaks between a number and its card; what is cut of the card may stand on the next one."""
     each = (amounts.cards_text({name: amount}).split(" ", 3) for name, amount in sorted(value))
     parts = ((" ".join(words[:3]), "".join(f" {word}" for word in words[3:])) for words in each)
-    return format_html_join(", ", '<span class="nowrap">{}</span>{}', parts)
+    return format_html_join(list_comma(), '<span class="nowrap">{}</span>{}', parts)
 
 
 @register.filter

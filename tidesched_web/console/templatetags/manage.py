@@ -14,6 +14,7 @@ from django.utils.translation import ngettext
 from tidesched_web.accounts.models import ApiToken, PlatformRole, Tenant, TenantRole, TokenState
 from tidesched_web.changes.models import QuotaChange
 from tidesched_web.common.card_names import card_label
+from tidesched_web.common.sentences import listed
 from tidesched_web.console import amounts
 from tidesched_web.console.rights import limit_of, limit_of_change
 from tidesched_web.console.templatetags.console import gib, icon
@@ -56,7 +57,7 @@ def shown_names(group: Dependents) -> str:
         names = (f"{count} × {card_label(card)}" for card, _colon, count in (name.rpartition(": ") for name in names))
     elif group.kind == "slice":
         names = map(card_label, names)
-    return _(", ").join(names)
+    return listed(names)
 
 
 @register.filter

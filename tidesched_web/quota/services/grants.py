@@ -29,7 +29,7 @@ def ensure_grant(*, queue: Queue, namespace: str, actor: str, reason: str = "") 
         tree.save(update_fields=["version"])
         record(
             grant,
-            kind="namespace_grant",
+            kind="grant",
             verb="create",
             actor=actor,
             label=f"{namespace} → {queue.name}",

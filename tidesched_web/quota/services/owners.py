@@ -14,6 +14,7 @@ from tidesched_web.clusters.models import Cluster
 from tidesched_web.common.bounds import require_room
 from tidesched_web.common.errors import DomainError
 from tidesched_web.common.locking import lock_row
+from tidesched_web.common.sentences import listed
 from tidesched_web.common.shown_names import NamesOfTenants, require_seen
 from tidesched_web.common.validation import check_fields, check_version
 from tidesched_web.quota.dependent_selectors import clusters_with_quota_of, dependents_of, edits_without_quota
@@ -250,7 +251,7 @@ def _delete(row: Owner, *, actor: str, version: int | None, reason: str) -> None
 
 def has_quotas(row: Tenant | Project, clusters: list[Cluster]) -> DomainError:
     """What promises cards is taken back by a change, with its plan and approval, before its holder can go."""
-    names = _(", ").join(cluster.slug for cluster in clusters)
+    names = listed(cluster.slug for cluster in clusters)
     text = _(
         "%(name)s has quotas in %(clusters)s. Take them back by a change first: it is reviewed, approved where that is "
         "due, and can be rolled back. Then delete it."
@@ -264,5 +265,5 @@ def refuse_dependents(found: list[Any]) -> None:
     blocking = [group for group in found if group.blocks]
     if blocking:
         text = _("Something still depends on it: %(what)s.")
-        names = _(", ").join(name for group in blocking for name in group.names)
+        names = listed(name for group in blocking for name in group.names)
         raise DomainError("in_use", text % {"what": names}, {"dependents": [group.to_json() for group in found]})

@@ -12,6 +12,7 @@ from tidesched_web.accounts.models import BusinessLine, Project, Tenant
 from tidesched_web.changes.services.writing.rows import Rows, counted
 from tidesched_web.changes.tree_document import parts_of
 from tidesched_web.common.errors import DomainError
+from tidesched_web.common.sentences import listed
 from tidesched_web.quota.models import CardQuota, ComputeQuota
 
 _BATCH = 500
@@ -101,7 +102,7 @@ def _delete(rows: Rows, key: str, row: Tenant | Project | BusinessLine, quotas: 
     try:
         row.delete()
     except ProtectedError as error:
-        names = _(", ").join(sorted(str(other) for other in error.protected_objects)[:3])
+        names = listed(sorted(str(other) for other in error.protected_objects)[:3])
         raise _in_use(key, names) from None
 
 
