@@ -16,7 +16,7 @@ RAN = moment(500.0)
 
 def left(owner: str = "uid-1", *, wall_at: dt.datetime = WALL) -> LeftGang:
     """Evicted at 900, it left at 1000 of the cluster's clock."""
-    return LeftGang(owner, moment(1000.0), wall_at, RAN, moment(900.0), 7)
+    return LeftGang(owner, moment(1000.0), wall_at, RAN, moment(900.0), 7, moment(960.0))
 
 
 def group(owner: str = "uid-1", *, submitted: float | None = None) -> PodGroup:

@@ -33,12 +33,22 @@ class Sessions:
         self.recorder = GangRecorder(cluster_id=self.cluster.pk)
         self.wall, self.number, self.statements = timezone.now(), 0, 0
 
-    def run(self, free: dict[str, float], *, after: float = 1.0, ready: int = 0, code: str = "WaitingForCards") -> None:
-        """One session: how many cards it finds free for each gang. ``ready``, ``code``: of the gang named first."""
+    def run(
+        self, free: dict[str, float], *, after: float = 1.0, ready: int = 0, code: str = "WaitingForCards",
+        made: str = "first",
+    ) -> None:  # fmt: skip
+        """One session: how many cards it finds free for each gang. ``ready``, ``code``: of the gang named first.
+
+        ``made``: another word, and the controllers have made their PodGroups anew.
+        """
         self.wall, self.number = self.wall + dt.timedelta(seconds=after), self.number + 1
         groups, outcomes, reasons = [], [], []
         for place, (name, cards) in enumerate(sorted(free.items())):
-            groups.append(PodGroup(namespace="work", name=name, uid=name, min_member=8, phase=GangPhase.PENDING))
+            group = PodGroup(
+                namespace="work", name=name, uid=f"{made}-{name}", min_member=8, phase=GangPhase.PENDING,
+                owner_kind="Job", owner_uid=f"job-{name}",
+            )  # fmt: skip
+            groups.append(group)
             outcomes.append(
                 GangOutcome(
                     name=f"work/{name}", queue="train", service_type="training", phase=GangPhase.PENDING, min_member=8,
@@ -150,6 +160,19 @@ def test_the_end_of_a_cool_down_is_kept_when_it_is_over(sessions: Sessions) -> N
     sessions.run({"a": 5})
     sessions.run({"a": 4}, ready=1)
     assert Gang.objects.get().spared_until == until
+
+
+def test_the_end_of_a_cool_down_outlasts_the_pod_group(sessions: Sessions) -> None:
+    """A controller deletes the PodGroup of what was evicted, and may make it anew when the cool-down is over."""
+    sessions.run({"a": 5})
+    until = NOON + dt.timedelta(minutes=1)
+    Gang.objects.update(spared_until=until, started_at=NOON)
+    sessions.recorder.load()
+    sessions.run({})
+    assert Gang.objects.get().gone_at is not None
+    assert Gang.objects.get().spared_until == until
+    sessions.run({"a": 5}, made="again")
+    assert [gang.spared_until for gang in Gang.objects.order_by("pk")] == [until, until]
 
 
 def test_since_when_a_holder_is_only_promised_is_a_time(sessions: Sessions) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from django.contrib import messages
@@ -21,7 +21,7 @@ from tidesched_web.changes.models import QuotaChange
 from tidesched_web.changes.remedy_edits import MoreCards, more_cards
 from tidesched_web.changes.room_above import with_room_above
 from tidesched_web.changes.selectors import reading_of, surroundings_of
-from tidesched_web.clusters.selectors import card_names, ruling_policy
+from tidesched_web.clusters.selectors import card_names
 from tidesched_web.common.errors import DomainError
 from tidesched_web.common.sentences import listed
 from tidesched_web.console import reason_words
@@ -47,14 +47,12 @@ from tidesched_web.console.paging import paged
 from tidesched_web.console.pod_group import pod_group_yaml
 from tidesched_web.console.rights import manages
 from tidesched_web.console.stop_words import stop_words
-from tidesched_web.engine.policy_check import cooldown_seconds
 from tidesched_web.quota.selectors import visible_queues_of
 from tidesched_web.scheduling.gang_selectors import marks_of, with_evictions, with_pods, with_promises
 from tidesched_web.scheduling.holds import sending_stop
-from tidesched_web.scheduling.models import Reclaim, ReclaimSource, ReclaimState
 from tidesched_web.scheduling.remedy_asking import ask
 from tidesched_web.scheduling.selectors import reclaims_of_gang
-from tidesched_web.workloads.models import TERMINAL_GANG_STATES, Gang
+from tidesched_web.workloads.models import Gang
 from tidesched_web.workloads.reason_figures import AsOf, as_of, of_all, with_figures
 from tidesched_web.workloads.remedies import remedy_of
 from tidesched_web.workloads.remedy_selectors import with_remedies
@@ -194,7 +192,7 @@ def gang(this: Page, pk: int) -> HttpResponse:
     if shown and shown.remedy and shown.remedy.pending:
         ask(this.cluster.pk, found.pk)
     reclaims = reclaims_of_gang(this.access, this.cluster, found.key, limit=6)
-    spared_until = _spared_until(this, found, reclaims)
+    spared_until = found.spared_until if this.cluster.evicts else None
     return this.render(
         "gangs/gang.html",
         {
@@ -220,25 +218,6 @@ def gang(this: Page, pk: int) -> HttpResponse:
             "manifest": pod_group_yaml(found.manifest, phase=found.phase),
         },
     )
-
-
-def _spared_until(this: Page, gang: Gang, reclaims: Iterable[Reclaim]) -> dt.datetime | None:
-    """Until when it is no victim, or was none: as the newest session has it, else by its eviction and the policy.
-
-    Of a PodGroup that left after its eviction, or came back after it was over, no session has it.
-    """
-    if not this.cluster.evicts or gang.spared_until is not None or gang.state in TERMINAL_GANG_STATES:
-        return gang.spared_until if this.cluster.evicts else None
-    fell = (
-        row
-        for row in reclaims
-        if row.reclaimer != gang.key and row.action == RECLAIM and row.source == ReclaimSource.OWN
-        if row.state != ReclaimState.CANCELLED and row.at >= gang.submitted_at
-    )
-    last = next(fell, None)
-    ruling = ruling_policy(this.cluster) if last is not None else None
-    seconds = cooldown_seconds(ruling.text) if ruling is not None else None
-    return last.at + dt.timedelta(seconds=seconds) if last is not None and seconds else None
 
 
 def _why(this: Page, gang: Gang) -> Why | None:

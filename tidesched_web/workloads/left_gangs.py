@@ -21,7 +21,8 @@ MOST = 2000
 class LeftGang(msgspec.Struct, frozen=True):
     """What is kept of a gang that had cards. ``at`` and ``lost_at``: cluster's clock; ``wall_at``: when it left.
 
-    ``ran_at``: when it began to run; ``lost_at`` and ``reclaim_id``: when and by which reclaim it was evicted.
+    ``ran_at``: when it began to run; ``lost_at`` and ``reclaim_id``: when and by which reclaim it was evicted;
+    ``spared_until``: the end of the cool-down after that.
     """
 
     owner_uid: str
@@ -30,6 +31,7 @@ class LeftGang(msgspec.Struct, frozen=True):
     ran_at: dt.datetime | None
     lost_at: dt.datetime | None
     reclaim_id: int | None
+    spared_until: dt.datetime | None
 
 
 class LeftGangs:

@@ -225,7 +225,7 @@ class GangRecorder:
         if left is None:
             return known, []
         made_at = moment(gang.group.created) if gang.group.created else gang.values.submitted_at
-        known.waiting_since = left.lost_at or made_at
+        known.waiting_since, known.spared_until = left.lost_at or made_at, left.spared_until
         return known, came_back(ran_at=left.ran_at, lost_at=left.lost_at, reclaim_id=left.reclaim_id, made_at=made_at)
 
     def _changed_row(
@@ -233,16 +233,17 @@ class GangRecorder:
         queue_ids: dict[str, int],
     ) -> tuple[Gang, Seen, list[TimelineEntry]] | None:  # fmt: skip
         known = self._known.get(gang.values.uid)
-        if known is not None and gang.values.spared_until is None and known.spared_until is not None:
+        story: list[TimelineEntry] = []
+        new = known is None
+        if known is None:
+            known, story = self._new(key, gang)
+        if gang.values.spared_until is None and known.spared_until is not None:
             # Its page says since when it may be evicted again.
             gang.values = msgspec.structs.replace(gang.values, spared_until=known.spared_until)
         values = gang.values
         running = gang.running_at is not None
-        if known is not None and known.values == values and (known.promised, known.running) == (gang.promised, running):
+        if not new and known.values == values and (known.promised, known.running) == (gang.promised, running):
             return None
-        story: list[TimelineEntry] = []
-        if known is None:
-            known, story = self._new(key, gang)
         known.owner_uid = gang.group.owner_uid or known.owner_uid
         timeline = entries(
             gang,
@@ -356,7 +357,6 @@ class GangRecorder:
             position=None,
             waiting_since=None,
             admitted_at=None,
-            spared_until=None,
         )
         Gang.objects.filter(pk__in=ids, ended_at__isnull=True, started_at__isnull=False).update(ended_at=at)
         GangPod.objects.filter(gang_id__in=ids).delete()
@@ -370,6 +370,7 @@ def _as_left(known: _Known, *, at: dt.datetime, wall_at: dt.datetime) -> LeftGan
     return LeftGang(
         owner_uid=known.owner_uid, at=at, wall_at=wall_at, ran_at=known.started_at,
         lost_at=known.waiting_since if lost else None, reclaim_id=known.reclaim_id if lost else None,
+        spared_until=known.spared_until,
     )  # fmt: skip
 
 

@@ -17,8 +17,6 @@ from tests.web.console import world as story
 from tests.web.console.cast import A100, H200, empty_cluster
 from tests.web.console.test_pages import MAX_QUERIES, client_of
 from tidesched_web.accounts.models import Membership
-from tidesched_web.clusters.models import PolicyRevision
-from tidesched_web.engine.demo import FOUNDING_POLICY
 from tidesched_web.quota.models import NamespaceGrant
 from tidesched_web.scheduling.models import Alert, Reclaim
 from tidesched_web.scheduling.promise_services import ENDS_AFTER, RISES_AFTER
@@ -411,24 +409,6 @@ def test_the_cool_down_of_an_evicted_gang_is_said(world) -> None:
     page = page_of(world, "research/llm-pretrain-lap2-004")
     assert "protected from eviction until" not in page
     assert f"over since {over:%Y-%m-%d %H:%M:%S} UTC by the cluster&#x27;s clock: it may be evicted again" in page
-
-
-def test_the_cool_down_is_said_of_a_gang_that_left_with_its_eviction_too(world) -> None:
-    """Its PodGroup went, or came anew when the cool-down was over, so no session has noted the end."""
-    key = "research/llm-pretrain-lap2-004"
-    PolicyRevision.objects.filter(cluster=world.cluster).update(text=FOUNDING_POLICY)
-    Gang.objects.filter(pk=world.gangs[key].pk).update(state=GangState.RECLAIMED, spared_until=None)
-    assert "Cool-down" not in page_of(world, key)
-    evict(world, key, 1, needed=4, freed=4)
-    fell = Reclaim.objects.order_by("-pk").first()
-    over = fell.at + dt.timedelta(seconds=60)  # of a policy that says nothing else
-    said = f"over since {over:%Y-%m-%d %H:%M:%S} UTC by the cluster&#x27;s clock: it may be evicted again"
-    assert said in page_of(world, key)
-    Reclaim.objects.filter(pk=fell.pk).update(at=world.cluster.clock() + dt.timedelta(seconds=20))
-    assert "protected from eviction until" in page_of(world, key)
-    for change in ({"state": "cancelled"}, {"action": "preempt"}, {"source": "observed"}):
-        Reclaim.objects.filter(pk=fell.pk).update(**({"state": "done", "action": "reclaim", "source": "own"} | change))
-        assert "Cool-down" not in page_of(world, key), change
 
 
 def test_more_holders_than_a_session_names_lead_to_the_list_of_all(world) -> None:
