@@ -24,6 +24,8 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "tidesched_web.settings")
 # Where processors are scarce, what is tried out gives way to pages, sessions and pushes; jobs over a day, exports and
 # retention give way to all of them. Not so far that a job which works is taken for one that hangs (`common.progress`).
 NICE = {"what-if": 5, "work": 10}
+# A worker of threads as a whole: who opens a page waits for it, and a session of the next period comes anyway.
+NICE_WHOLE = {"sessions": 3}
 
 # It warns of a worker under root that takes pickles; these take JSON alone.
 warnings.simplefilter("ignore", SecurityWarning)
@@ -87,6 +89,8 @@ def _count_late(request: Any = None, *, expired: bool = False, **_: object) -> N
 def _report(sender: Any, **_: object) -> None:
     from tidesched_web.common import worker_progress
 
+    if nice := NICE_WHOLE.get(os.environ.get("TIDESCHED_ROLE", "")):
+        os.nice(nice)
     worker_progress.report_main(str(sender).partition("@")[0])
 
 

@@ -142,6 +142,22 @@ def test_first_start_is_ready_and_tells_how_to_sign_in(installation: Installatio
     assert installation.are_ready()
 
 
+def niceness(pid: int) -> list[int]:
+    """Of all threads of a process, and of those of its children; the process itself first."""
+    tasks = Path(f"/proc/{pid}/task")
+    children = [int(child) for task in tasks.iterdir() for child in (task / "children").read_text().split()]
+    mine = [os.getpriority(os.PRIO_PROCESS, int(task.name)) for task in sorted(tasks.iterdir())]
+    return mine + [one for child in children for one in niceness(child)]
+
+
+def test_where_processors_are_scarce_pages_go_first(installation: Installation) -> None:
+    found = {name: niceness(process["pid"]) for name, process in installation.processes().items()}
+    pages = found["web"][0]
+    most = {name: max(one) - pages for name, one in found.items()}
+    assert {name: behind for name, behind in most.items() if behind} == {"sessions": 3, "what-if": 5, "work": 10}
+    assert found["sessions"][0] == most["sessions"] + pages, "its threads begin as its first one is"
+
+
 def test_a_command_finds_the_servers_by_the_data_folder(installation: Installation) -> None:
     command = [sys.executable, "manage.py", "migrate", "--check"]
     done = subprocess.run(command, cwd=BASE_DIR, env=installation.env, capture_output=True, text=True, check=False)
