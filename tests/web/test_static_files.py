@@ -15,6 +15,9 @@ from django.test import RequestFactory
 
 from tidesched_web.common.static_files import PIECE_BYTES, StaticFilesMiddleware
 
+# The end of an answer looks at connections that an earlier test has left.
+pytestmark = pytest.mark.django_db
+
 TEXT = b"tide " * PIECE_BYTES  # five pieces
 
 

@@ -17,6 +17,7 @@ from redis import RedisError
 
 from tidesched_web.common import alive
 from tidesched_web.common.progress import HANG_SECONDS
+from tidesched_web.common.sentences import listed
 from tidesched_web.console import amounts
 from tidesched_web.console.page import Page, page
 from tidesched_web.console.rights import need_whole_sight
@@ -88,18 +89,18 @@ def _parts(waiting: int | None, starting: Sequence[str], silent: Sequence[str]) 
     n = amounts.number(waiting)
     tasks = ngettext("%(n)s task waits.", "%(n)s tasks wait.", waiting) % {"n": n}
     if silent:
-        state, seen = FAILS, _("Not moving on: %(roles)s") % {"roles": _(", ").join(silent)}
+        state, seen = FAILS, _("Not moving on: %(roles)s") % {"roles": listed(silent)}
     elif starting:
-        state, seen = STARTS, _("Not heard of yet: %(roles)s") % {"roles": _(", ").join(starting)}
+        state, seen = STARTS, _("Not heard of yet: %(roles)s") % {"roles": listed(starting)}
     else:
-        state, seen = WORKS, _("Moving on: %(roles)s") % {"roles": _(", ").join(alive.ROLES)}
+        state, seen = WORKS, _("Moving on: %(roles)s") % {"roles": listed(alive.ROLES)}
     return [*parts, Part(_("Queues of work"), WORKS, tasks), Part(_("Workers"), state, seen)]
 
 
 def _verdict(parts: Sequence[Part]) -> tuple[str, str, str]:
     """Tone, icon and sentence of the whole: as bad as its worst part."""
     state = next((one for one in (FAILS, STARTS) if any(part.state == one for part in parts)), WORKS)
-    names = _(", ").join(part.name for part in parts if part.state == state)
+    names = listed(part.name for part in parts if part.state == state)
     sentences = {
         WORKS: _("All parts work."),
         STARTS: _("Starting: %(parts)s.") % {"parts": names},

@@ -169,7 +169,7 @@ def test_the_verdict_stands_above_the_parts(world: story.World, monkeypatch: pyt
     monkeypatch.setattr(alive, "silent_roles", unreachable)
     assert "Not all parts work: Queues of work, Workers." in read()
     said = client.get("/status/", headers={"accept-language": "zh-hans"}).content.decode()
-    assert "并非所有部件都正常：任务队列，工作进程。" in said
+    assert "并非所有部件都正常：任务队列、工作进程。" in said
 
 
 def test_the_newest_push_of_each_cluster_is_listed(world: story.World) -> None:
