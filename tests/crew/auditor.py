@@ -16,6 +16,7 @@ from tests.crew.scene import SLUG, Scene, until
 from tests.crew.web_client import WebClient, needed
 
 SETTLE_SECONDS = 45.0
+EXAMINERS = 3
 
 
 def evictions(scene: Scene) -> dict[tuple[str, str], float]:
@@ -110,7 +111,7 @@ def receipts_are_whole(scene: Scene, client: WebClient) -> None:
             scene.book.check(promise, kept=False, came="no receipt names it", at=time.time())
 
 
-def look_at(browser: Browser, client: WebClient, scene: Scene, row: dict[str, Any]) -> None:
+def look_at(browser: Browser, scene: Scene, row: dict[str, Any]) -> None:
     """The page of one reclaim says the same as REST, and leads to its entry in the audit log."""
     page = browser.page
     browser.open(f"/clusters/{SLUG}/reclaims/{row['id']}/")
@@ -143,8 +144,27 @@ def verify(browser: Browser, scene: Scene) -> None:
         scene.ledger.trouble(UNEXPECTED, browser.person, page.url, f"the audit log does not hold: {states}")
 
 
+def decided(client: WebClient) -> list[dict[str, Any]]:
+    """The newest receipts of evictions that were sent: what the medium demo begins with is drawn, and never was."""
+    rows = needed(client.get(f"/api/v1/reclaims/?cluster={SLUG}&limit=50", page="rest reclaims"), 200)["results"]
+    return [row for row in rows if row["source"] == "own" and row["made_by"] == "tidesched"]
+
+
+def examine(scene: Scene, share: int) -> None:
+    """Compare each receipt of one share with the cluster's log, by REST: a comparison waits for what it expects."""
+    client = scene.client(f"examiner {share}")
+    seen: set[int] = set()
+    while not scene.over():
+        for row in decided(client):
+            if row["id"] % EXAMINERS == share and row["id"] not in seen and not scene.over():
+                seen.add(row["id"])
+                compare(scene, client, row)
+        scene.rest(5)
+    client.close()
+
+
 def work(scene: Scene, person: str) -> None:
-    """A question after the other until the end; now and then the chains."""
+    """A question after the other until the end, on the pages; now and then the chains."""
     choice = random.Random(person)
     client = scene.client(f"{person} (REST)")
     seen: set[int] = set()
@@ -153,14 +173,10 @@ def work(scene: Scene, person: str) -> None:
         while not scene.over():
             number += 1
             browser.open(f"/clusters/{SLUG}/reclaims/")
-            rows = needed(client.get(f"/api/v1/reclaims/?cluster={SLUG}&limit=50", page="rest reclaims"), 200)
-            # What the medium demo begins with is drawn: no receipt says that it was sent to the cluster.
-            decided = [row for row in rows["results"] if row["source"] == "own" and row["made_by"] == "tidesched"]
-            fresh = [row for row in decided if row["id"] not in seen]
+            fresh = [row for row in decided(client) if row["id"] not in seen]
             for row in choice.sample(fresh, min(3, len(fresh))):
                 seen.add(row["id"])
-                look_at(browser, client, scene, row)
-                compare(scene, client, row)
+                look_at(browser, scene, row)
                 scene.deeds.did(RECEIPT, person)
             if number % 5 == 1:
                 verify(browser, scene)

@@ -220,6 +220,10 @@ def play(scene: Scene, size: Size, watch: Watch) -> None:
         for queue in REMEDIES[: size.remedies]
     ]
     people += [guarded(scene, f"planner {queue}", lambda one, queue=queue: advice.later(one, queue)) for queue in LATER]
+    people += [
+        guarded(scene, f"examiner {share}", lambda one, share=share: auditor.examine(one, share))
+        for share in range(auditor.EXAMINERS)
+    ]
     people.append(guarded(scene, "one who waits", advice.waits))
     people.append(guarded(scene, "lender", lender.work))
     people += [guarded(scene, name, work) for name, work in browser_works(size).items()]
