@@ -123,6 +123,7 @@ def hoard(scene: Scene, cookies: dict[str, str]) -> None:
     parts = urlsplit(scene.address)
     cookie = "; ".join(f"{name}={value}" for name, value in cookies.items())
     wires = []
+    asked_at = time.time()
     for _number in range(STREAMS):
         with suppress(OSError):
             wire = socket.create_connection((parts.hostname or "", parts.port or 80), 10, source_address=(ADDRESS, 0))
@@ -139,6 +140,8 @@ def hoard(scene: Scene, cookies: dict[str, str]) -> None:
         scene.ledger.trouble(SERVER_ERROR, "hostile visitor", "/api/v1/stream", str(answers))
     if len(answers) < STREAMS // 2:  # the web process itself was away
         scene.gave_up(HOARD, "hostile visitor", f"{len(answers)} of {STREAMS} streams were answered")
+    elif set(answers) == {"503"} and scene.faults.at(asked_at, before=1.0):
+        scene.gave_up(HOARD, "hostile visitor", "none of the streams could be opened in the time of a fault")
     elif "429" not in answers:
         scene.ledger.trouble(UNEXPECTED, "hostile visitor", "/api/v1/stream", f"none of {STREAMS} refused: {answers}")
     else:
