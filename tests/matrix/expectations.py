@@ -35,7 +35,7 @@ CONSOLE_GET = {
         "in 404 200 200 200 404 200 200",
         """cluster_overview tide search queues gangs reclaims reclaims_taken reclaims_day reclaim sessions
         session_timings session nodes alerts
-        tree_file tree_export drift tide_plans tide_steps grants grant_new card_types priority_classes policy
+        tree_file tree_export drift tide_plans tide_steps quota_at grants grant_new card_types priority_classes policy
         policies policy_revision quota_tree quota_map changes""",
     ),
     "sees the tenant": (
@@ -73,7 +73,7 @@ CONSOLE_POST = {
         "405 405 405 405 405 405 405 405",
         """favicon cluster_rights help clusters audit jobs tenants projects business_lines all_alerts overview inbox
         audit_integrity cluster_overview tide search queues gangs reclaims reclaims_taken reclaims_day reclaim
-        sessions session_timings session nodes alerts tree_export drift tide_plans tide_steps grants card_types
+        sessions session_timings session nodes alerts tree_export drift tide_plans tide_steps quota_at grants card_types
         priority_classes policies policy_revision quota_tree quota_map changes queue queue_usage tenant_use
         tenant_hours gang audit_entry tide_plan tide_plan_preview tenant project quota_branch change change_server
         gang_by_name quota_editor quota_editor_data job connection connection_tested status users all_tokens""",
