@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from tidesched_web.console import adoption, audit, drift, tide_acts, tide_plans, tide_steps, tree_files
+from tidesched_web.console import adoption, audit, drift, quota_at, tide_acts, tide_plans, tide_steps, tree_files
 
 _CLUSTER = "clusters/<slug:slug>/"
 
@@ -19,6 +19,7 @@ urlpatterns = [
     path(f"{_CLUSTER}drift/", drift.drift, name="drift"),
     path(f"{_CLUSTER}drift/decide/", drift.decide, name="drift_decide"),
     path(f"{_CLUSTER}tide-plans/", tide_plans.plans, name="tide_plans"),
+    path(f"{_CLUSTER}quota-at/", quota_at.quota_at, name="quota_at"),
     path(f"{_CLUSTER}tide-steps/", tide_steps.steps, name="tide_steps"),
     path(f"{_CLUSTER}new/tide-plan/", tide_plans.new, name="tide_plan_new"),
     path(f"{_CLUSTER}new/tide-plan/week/", tide_plans.week_of_draft, name="tide_plan_week"),

@@ -22,6 +22,7 @@ from tidesched_web.console.page import Page, page
 from tidesched_web.console.tide_reading import (
     changed_figures,
     need_plan_writer,
+    open_figures,
     others_on,
     overlaps_in_sight,
     plan_named,
@@ -119,9 +120,10 @@ def _review(this: Page, edits: dict[str, Any], reason: str) -> HttpResponse:
 
 
 def _would_turn(this: Page, row: TidePlan) -> list[dict[str, Any]]:
-    """The figures that are others once the plan is switched: base, now and then, under the other plans that are on.
+    """The figures once the plan is switched: base, now and then, under the other plans that are on.
 
-    They are the same ones when the layers that are open now are ended: others of the plan do not count at this moment.
+    Those that its open layers are about, also where they stay: what inference uses, or another plan, keeps them. They
+    are the same ones when the layers that are open now are ended: others of the plan do not count at this moment.
     """
     own = tide.plan_of(row.name, document_of(row))
     queues = [queue for queue in queues_in_sight(this) if queue.name in tide.touched([own])]
@@ -129,7 +131,9 @@ def _would_turn(this: Page, row: TidePlan) -> list[dict[str, Any]]:
     others = others_on(this, row.name)
     with_it = effective_by_name(this.cluster, tide.in_order([*others, own]), base)
     without = effective_by_name(this.cluster, tide.in_order(others), base)
-    return changed_figures(base, with_it, without) if row.enabled else changed_figures(base, without, with_it)
+    about = open_figures(own, tide.open_layers([own], this.cluster.clock()))
+    before, after = (with_it, without) if row.enabled else (without, with_it)
+    return changed_figures(base, before, after, about)
 
 
 def _is_on(this: Page, name: str) -> bool:

@@ -5,7 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from urllib.parse import urlencode
 
+from django.urls import reverse
+from django.utils.html import format_html
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
@@ -15,7 +18,7 @@ from tidesched_web.common.models import ServiceType
 from tidesched_web.common.sentences import listed
 from tidesched_web.console import amounts, reason_words
 from tidesched_web.console.page import Page
-from tidesched_web.console.tide_reading import others_on
+from tidesched_web.console.tide_reading import open_figures, others_on
 from tidesched_web.quota import tide
 from tidesched_web.quota.models import Queue, SyncState, TidePlan
 from tidesched_web.quota.selectors import card_quota_of
@@ -80,7 +83,7 @@ def queues_now(this: Page, row: TidePlan, own: tide.Plan, queues: list[Queue]) -
     with_it = tide.effective_quota(base, plans, moment, floors)
     switched = effective_by_name(this.cluster, tide.in_order(others) if row.enabled else plans, base, now=moment)
     alone = tide.effective_quota(base, [own], moment)
-    open_now = _open_figures(own, tide.open_layers([own], moment)) if row.enabled else set()
+    open_now = open_figures(own, tide.open_layers([own], moment)) if row.enabled else set()
     trains = [queue.pk for queue in queues if queue.service_type == ServiceType.TRAINING]
     waits = reasons_by_card([*trains, *(queue.pk for queue in named)]) if open_now else {}
     found = []
@@ -106,15 +109,6 @@ def queues_now(this: Page, row: TidePlan, own: tide.Plan, queues: list[Queue]) -
                 why = _why(figure, waits, trains, everything=this.access.everything)
             found.append(QueueNow(queue, card, had, now, otherwise, uses, why))
     return found
-
-
-def _open_figures(own: tide.Plan, open_now: tide.Open) -> set[tuple[str, str]]:
-    return {
-        (queue, card)
-        for _place, number in open_now
-        for queue, cards in own.layers[number].quota.items()
-        for card in cards
-    }
 
 
 def _why(figure: _Figure, waits: Waits, trains: list[int], *, everything: bool) -> list[str]:
@@ -166,7 +160,7 @@ def _lends(figure: _Figure, waits: Waits, trains: list[int], *, everything: bool
             else _("No training gang of yours waits for %(card)s.")
         )
         return [*said, text % {"card": card}]
-    said.append(_wait_line(reasons, card))
+    said.append(_wait_line(reasons, figure, service_type=ServiceType.TRAINING))
     if set(reasons) <= {*_OF_QUOTA}:
         said.append(
             _(
@@ -187,14 +181,20 @@ def _gets(figure: _Figure, waits: Waits) -> list[str]:
     if figure.used < figure.now:
         card = card_label(figure.card)
         reasons = waits.get((figure.queue.pk, figure.card), {})
-        said.append(_wait_line(reasons, card) if reasons else _("No gang waits in it for %(card)s.") % {"card": card})
+        said.append(
+            _wait_line(reasons, figure, queue=figure.queue.name)
+            if reasons
+            else _("No gang waits in it for %(card)s.") % {"card": card}
+        )
     return said
 
 
-def _wait_line(reasons: Mapping[str, int], card: str) -> str:
-    """ "3 gangs wait for H200: Waits for quota 2, Cards are scattered 1."."""
+def _wait_line(reasons: Mapping[str, int], figure: _Figure, **within: str) -> str:
+    """ "3 gangs wait for H200: Waits for quota 2, Cards are scattered 1.", as a link to them in the list of gangs."""
     gangs = sum(reasons.values())
     titles = {code: reason_words.reason_title(code) if code else _("no reason yet") for code in reasons}
     named = listed(f"{titles[code]} {amounts.number(n)}" for code, n in reasons.items())
     text = ngettext("%(n)s gang waits for %(card)s: %(reasons)s.", "%(n)s gangs wait for %(card)s: %(reasons)s.", gangs)
-    return text % {"n": amounts.number(gangs), "card": card, "reasons": named}
+    words = text % {"n": amounts.number(gangs), "card": card_label(figure.card), "reasons": named}
+    asked = urlencode({"card": figure.card, "needs": "yes", **within})
+    return format_html('<a href="{}?{}">{}</a>', reverse("console:gangs", args=[figure.cluster.slug]), asked, words)

@@ -27,6 +27,7 @@ from tidesched_web.console.figures import tide_preview
 from tidesched_web.console.forms.tide_plan import PlanForm, local_days
 from tidesched_web.console.methods import acts_by_post, takes_forms
 from tidesched_web.console.page import Page, page
+from tidesched_web.console.quota_at import next_changes, plans_on
 from tidesched_web.console.tide_acts import say_and_lead_on
 from tidesched_web.console.tide_meanwhile import rest_on
 from tidesched_web.console.tide_now import queues_now
@@ -63,7 +64,7 @@ def plans(this: Page) -> HttpResponse:
     """Every plan with what it does now, and the queues that are turned at this moment."""
     rows = plans_in_sight(this)
     now = this.cluster.clock()
-    standing = tide.in_order(tide.plan_of(row.name, document_of(row)) for row in rows if row.enabled)
+    standing = plans_on(this)
     open_now = tide.open_layers(standing, now)
     for row in rows:
         own = tide.plan_of(row.name, document_of(row))
@@ -73,12 +74,14 @@ def plans(this: Page) -> HttpResponse:
         ]
         row.next_change = tide.next_change([own], now)  # type: ignore[attr-defined]
         row.queues = sorted(tide.touched([own]))  # type: ignore[attr-defined]
-    turned = _turned(queues_in_sight(this)) if standing else []
+    queues = queues_in_sight(this) if standing else []
+    turned = _turned(queues)
     return this.render(
         "tide/plans.html",
         {
             "rows": rows,
             "turned": turned,
+            "next_changes": next_changes(this, queues),
             "overlaps": overlaps_in_sight(this),
             "line": _line(rows, turned, open_now, everything=this.access.everything),
             **(_cool_down(this) if this.cluster.evicts else {}),
@@ -336,6 +339,10 @@ def week_of_draft(this: Page) -> HttpResponse:
     """The week and what is wrong, as one types."""
     need_plan_writer(this)
     form = PlanForm.read(this.request.POST)
+    # A layer that was added just now is no mistake; saving it as it is would be.
+    form.layers = [layer for layer in form.layers if layer.begun]
+    if not form.layers:
+        return render(this.request, "tide/draft_week.html", {"week": None, "errors": [], "edits": True})
     document = form.document()
     name = form.name.replace("/", "") or _("this plan")
     try:

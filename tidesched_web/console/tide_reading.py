@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from django.core.exceptions import PermissionDenied
@@ -72,14 +72,26 @@ def need_plan_writer(this: Page) -> None:
         raise PermissionDenied
 
 
-def changed_figures(base: tide.Quota, now: tide.Quota, then: tide.Quota) -> list[dict[str, Any]]:
-    """The figures that are others then."""
+def changed_figures(
+    base: tide.Quota, now: tide.Quota, then: tide.Quota, also: Collection[tuple[str, str]] = ()
+) -> list[dict[str, Any]]:
+    """The figures that are others then; those of ``also`` (queue, card) although they stay."""
     return [
         {"queue": queue, "card": card, "base": cards.get(card, 0), "now": before, "then": after}
         for queue, cards in base.items()
         for card in sorted({*now[queue], *then[queue]})
-        if (before := now[queue].get(card, 0)) != (after := then[queue].get(card, 0))
+        if (before := now[queue].get(card, 0)) != (after := then[queue].get(card, 0)) or (queue, card) in also
     ]
+
+
+def open_figures(own: tide.Plan, open_now: tide.Open) -> set[tuple[str, str]]:
+    """(queue, card) of all that the open layers of one plan are about."""
+    return {
+        (queue, card)
+        for _place, number in open_now
+        for queue, cards in own.layers[number].quota.items()
+        for card in cards
+    }
 
 
 def edited_plans(edits: Mapping[str, Any]) -> list[str]:

@@ -9,6 +9,7 @@ import re
 from typing import Any
 
 import pytest
+from django.utils.html import strip_tags
 
 from tests.api.page_forms import post_opened
 from tests.web.console import world as story
@@ -69,7 +70,7 @@ def l40s_of(manifest: dict[str, Any]) -> int:
 
 def why(user: User, queue: str) -> list[str]:
     figures = client_of(user).get(f"{LIST}nights/").context["figures"]
-    return next(one.why for one in figures if one.queue.name == queue)
+    return [strip_tags(text) for one in figures if one.queue.name == queue for text in one.why]
 
 
 def ask_for(queue: str, reason: str, gangs: int = 1) -> None:
@@ -234,6 +235,17 @@ def test_the_page_of_a_plan_says_what_each_queue_has_and_would_have_without_it(w
     assert own == {LENDER}
 
 
+def test_a_figure_that_stays_is_in_the_confirmation_too(world) -> None:
+    hold(LENDER, sent=10, used=10)
+    for path in (f"{LIST}nights/take-back/", f"{LIST}nights/switch/"):
+        asked = client_of(world.admin).get(path)
+        rows = {row["queue"]: (row["now"], row["then"]) for row in asked.context["turned"]}
+        assert rows == {TAKER: (rows[TAKER][0], 14), LENDER: (10, 10)}
+        page = " ".join(asked.content.decode().split())
+        assert "10, as now" in page
+        assert "A figure stays where another plan makes it too" in page
+
+
 def test_after_it_is_paused_it_says_what_each_would_have_and_when_it_would_step_next(world) -> None:
     client = client_of(world.admin)
     post_opened(client, f"{LIST}nights/switch/", {"reason": "quiet"})
@@ -264,6 +276,17 @@ def test_a_layer_that_lends_says_whether_anybody_asks_for_it(world) -> None:
     )
     ask_for("search-training", "Fragmented")
     assert why(world.admin, LENDER) == [LENT, "3 gangs wait for L40S: Waits for quota 2, Cards are scattered 1."]
+
+
+@pytest.mark.parametrize("who", ["admin", "member"])
+def test_who_waits_is_a_link_to_so_many_gangs_of_the_list(world, who: str) -> None:
+    ask_for("research-training", "WaitingForQuota", 2)
+    ask_for("search-training", "Fragmented")
+    client = client_of(getattr(world, who))
+    page = client.get(f"{LIST}nights/").content.decode()
+    link, n = re.search(r'href="(/clusters/demo/gangs/[^"]*)">(\d+) gangs? waits? for L40S', page).groups()
+    gangs = client.get(html.unescape(link)).content.decode()
+    assert len(re.findall(r"<th scope=\"row\"", gangs)) == int(n) == (3 if who == "admin" else 1)
 
 
 def test_what_the_lender_uses_itself_stays_with_it(world) -> None:

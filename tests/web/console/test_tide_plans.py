@@ -298,6 +298,24 @@ def test_while_somebody_types_the_week_and_the_errors_follow(world):
     assert "banner" not in page
     wrong = client.post("/clusters/demo/new/tide-plan/week/", sent(**{"l7-x0-cards": "70", "l7-x0-act": "set"}))
     assert "below the hardware of the cluster would" in wrong.content.decode()
+    fresh = {
+        "layer": ["7", "8"],
+        "l8-name": "",
+        "l8-days": ["mon"],
+        "l8-start": "22:00",
+        "l8-end": "07:00",
+        "l8-line": "0",
+    }
+    page = client.post("/clusters/demo/new/tide-plan/week/", sent(**fresh)).content.decode()
+    assert "band-lowered" in page
+    assert "banner" not in page, "a layer that was added just now is no mistake yet"
+    only = client.post(
+        "/clusters/demo/new/tide-plan/week/", sent(**{"l7-name": "", "l7-x0-queue": "", "l7-x0-cards": ""})
+    )
+    assert (only.status_code, "banner" in only.content.decode()) == (200, False)
+    named = client.post("/clusters/demo/new/tide-plan/week/", sent(**(fresh | {"l8-name": "weekend"})))
+    assert "weekend" in named.content.decode()
+    assert "banner" in named.content.decode()
     assert client.get("/clusters/demo/new/tide-plan/week/").status_code == 405
     assert not TidePlan.objects.filter(name="days").exists()
 

@@ -1,4 +1,4 @@
-"""Filters with bounds of time under the names that the REST API gives them: `from` and `to`."""
+"""Filters by moments, and with bounds of time under the names that the REST API gives them: `from` and `to`."""
 
 from __future__ import annotations
 
@@ -13,15 +13,17 @@ from tidesched_web.common.calendar_bounds import OutOfCalendar, in_calendar
 from tidesched_web.console.forms.filters import OUT_OF_BOUNDS, FilterForm
 
 
-class _Moment(forms.DateTimeInput):
+class _MomentInput(forms.DateTimeInput):
     input_type = "datetime-local"
 
     def __init__(self) -> None:
         super().__init__(format="%Y-%m-%dT%H:%M")
 
 
-class _Bound(forms.DateTimeField):
-    """A moment in UTC."""
+class MomentField(forms.DateTimeField):
+    """A moment in UTC, typed in the reader's zone."""
+
+    widget = _MomentInput
 
     def to_python(self, value: Any) -> dt.datetime | None:
         found: dt.datetime | None = super().to_python(value)
@@ -31,17 +33,8 @@ class _Bound(forms.DateTimeField):
             raise forms.ValidationError(str(error), code=OUT_OF_BOUNDS) from None
 
 
-class BoundedFilterForm(FilterForm):
-    """A filter form that ends with `from` and `to`, read and shown in the reader's zone, which their names say."""
-
-    def is_valid(self) -> bool:
-        """Add the bounds first: `from` is a word of Python's and cannot be declared."""
-        if "from" not in self.fields:
-            zone = {"zone": reader_zone.zone_name()}
-            for name, label in (("from", _("From (%(zone)s)")), ("to", _("To (%(zone)s)"))):
-                self.fields[name] = _Bound(widget=_Moment(), label=label % zone, required=False)
-                self.fields[name].widget.attrs["class"] = "form-control"
-        return super().is_valid()
+class MomentFilterForm(FilterForm):
+    """A filter form with moments, read and shown in the reader's zone, which the labels of their fields name."""
 
     def value(self, name: str) -> str:
         """A moment as the reader reads it; the label of its field names the zone."""
@@ -51,6 +44,19 @@ class BoundedFilterForm(FilterForm):
         return str(found or "").replace("\0", "")
 
     def moment(self, name: str) -> dt.datetime | None:
-        """A bound of time, with its zone."""
+        """A moment, with its zone."""
         found = self.cleaned_data.get(name)
         return found if isinstance(found, dt.datetime) else None
+
+
+class BoundedFilterForm(MomentFilterForm):
+    """A filter form that ends with `from` and `to`."""
+
+    def is_valid(self) -> bool:
+        """Add the bounds first: `from` is a word of Python's and cannot be declared."""
+        if "from" not in self.fields:
+            zone = {"zone": reader_zone.zone_name()}
+            for name, label in (("from", _("From (%(zone)s)")), ("to", _("To (%(zone)s)"))):
+                self.fields[name] = MomentField(label=label % zone, required=False)
+                self.fields[name].widget.attrs["class"] = "form-control"
+        return super().is_valid()

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
 from django import forms
-from django.db.models import Q, QuerySet
+from django.db.models import Q, QuerySet, TextField
+from django.db.models.functions import Cast
 from django.http import QueryDict
 from django.utils.translation import gettext_lazy as _
 
@@ -203,7 +205,10 @@ class GangFilter(CardFilterForm):
         if queue := self.value("queue"):
             gangs = gangs.filter(queue_name=queue)
         if card := self.value("card"):
-            gangs = gangs.filter(cards__has_key=card)
+            # A gang may take one of several card types: "H200|H100" is one key.
+            gangs = gangs.annotate(asked_cards=Cast("cards", TextField())).filter(
+                asked_cards__regex=rf'["|]{re.escape(card)}["|]'
+            )
         return gangs
 
 

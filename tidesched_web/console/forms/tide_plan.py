@@ -49,6 +49,11 @@ class Layer:
     field_errors: dict[str, str] = field(default_factory=dict)
 
     @property
+    def begun(self) -> bool:
+        """Whether something was typed in it: until then nothing of it is wrong."""
+        return bool(self.name) or any(line.queue or line.cards for line in self.lines)
+
+    @property
     def ended_moment(self) -> dt.datetime | None:
         """`ended` as a moment; None where a browser has sent what is none."""
         try:
