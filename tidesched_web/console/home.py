@@ -191,6 +191,12 @@ def home(this: Page) -> HttpResponse:
             "line": _line(total, all(part.ran for part in parts)),
             "ran": all(part.ran for part in parts),
             "more": total - len(waiting),
+            # Where gangs wait, each cluster once, whichever of the reader's tenants they are of.
+            "places": [
+                cluster
+                for cluster in this.clusters
+                if any(part.cluster == cluster and part.figures.gangs_waiting for part in parts)
+            ],
         },
     )
 

@@ -60,6 +60,25 @@ def test_a_tenants_people_land_on_what_is_their_own(world) -> None:
     assert not [f"{namespace}/{name}" for namespace, name in others if f"{namespace}/{name}" in page]
 
 
+def test_more_gangs_that_wait_are_counted_and_led_to_in_each_cluster_once(world, monkeypatch) -> None:
+    monkeypatch.setattr("tidesched_web.console.home.WAITING", 1)
+    hall, tenants = empty_cluster("hall"), Tenant.objects.filter(slug__in=("search", "research"))
+    Membership.objects.create(user=world.member, tenant=tenants.get(slug="research"))
+    for tenant in tenants:
+        line = BusinessLine.objects.create(tenant=tenant, slug="hall", name="Hall")
+        Queue.objects.create(
+            cluster=hall, name=f"hall-{tenant.slug}", service_type="training", tenant=tenant, business_line=line
+        )
+    gangs = Gang.objects.filter(queue__tenant__in=tenants, gone_at__isnull=True)
+    waits = {gang.key for gang in gangs if gang.needs}
+    page = home(world.member)
+    assert f"{len(waits) - 1} more gangs wait." in " ".join(page.split())
+    links = re.findall(r'href="([^"]+)"\s*>\s*All that wait in (\w+)', page)
+    assert links == [("/clusters/demo/gangs/?needs=yes&order=waiting", "demo")]
+    listed = client_of(world.member).get(links[0][0]).content.decode()
+    assert {gang.key for gang in gangs if f'title="{gang.key}"' in listed} == waits
+
+
 def test_reclaims_suffered_and_card_hours_are_counted_by_the_clusters_clock(world) -> None:
     queue = world.queues["search-training"]
     now = world.cluster.clock()
