@@ -215,6 +215,10 @@ def test_a_colleagues_figure_stands_beside_the_open_cell_and_nothing_typed_is_lo
     expect(page.locator("#moved-list")).to_contain_text("Yours is 7, and stays.")
     expect(cell).to_contain_text(f"{figure} →")
     expect(page.locator("#count-changed")).to_have_text("1 changed")
+    if asks == "in rounds":
+        # The panel stays, and how long ago it was goes on.
+        page.evaluate("() => { const now = Date.now; Date.now = () => now.call(Date) + 180_000; }")
+        expect(page.locator("#moved-list")).to_contain_text(re.compile(rf"set {figure} [3-9] min ago"), timeout=30_000)
     one.check()
 
 
