@@ -17,7 +17,8 @@ from tidesched_web.common.card_names import card_label
 from tidesched_web.common.sentences import listed
 from tidesched_web.console import amounts
 from tidesched_web.console.rights import limit_of, limit_of_change
-from tidesched_web.console.templatetags.console import gib, icon
+from tidesched_web.console.templatetags.figures import gib
+from tidesched_web.console.templatetags.looks import icon
 from tidesched_web.quota.dependent_selectors import Dependents
 
 register = template.Library()

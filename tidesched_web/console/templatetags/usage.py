@@ -17,7 +17,7 @@ from tidesched_web.common.card_names import card_label
 from tidesched_web.console import amounts
 from tidesched_web.console.bars import UsageBar
 from tidesched_web.console.quota_tree_rows import CardLine, Row
-from tidesched_web.console.templatetags.console import icon
+from tidesched_web.console.templatetags.looks import icon
 
 register = template.Library()
 _TRACK = '<rect class="track" width="100%" height="14" rx="2"/>'
