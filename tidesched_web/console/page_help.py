@@ -65,6 +65,8 @@ ABOUT = {
         "How a cluster is reached and whether its rights suffice, step by step, with what to do where one is missing."
     ),
     "clusters": _("All connected clusters with their state and their newest session."),
-    "jobs": _("Long work such as trials of a change and connection tests: how far it is, its result, and how to cancel it."),
+    "jobs": _(
+        "Long work such as trials of a change and connection tests: how far it is, its result, and how to cancel it."
+    ),
     "status": _("TideSched's own processes and versions, and which process had to be replaced and why."),
 }
