@@ -11,6 +11,7 @@ from functools import cache
 import pytest
 import yaml
 from babel.messages.pofile import read_po
+from django.apps import apps
 from django.core.management import get_commands, load_command_class
 from django.urls import URLResolver, get_resolver
 
@@ -20,6 +21,7 @@ from tests.architecture import mentions, sources
 from tests.architecture.mentions import Mention
 from tidesched_web.api.document.alert_shapes import CODES
 from tidesched_web.audit.findings import Kind as Damage
+from tidesched_web.changes.tree_document import KINDS
 from tidesched_web.simcluster.__main__ import _parser as simcluster_parser
 from tidesched_web.simcluster.resources import RESOURCE_TYPES
 
@@ -35,6 +37,8 @@ VARIABLE = re.compile(r"(?<![\w$-])[A-Z][A-Z0-9]*_[A-Z0-9_]*[A-Z0-9](?!\w)")
 METHODS = {"GET", "POST", "PUT", "PATCH", "DELETE"}
 # Programs of others, whose options and files are theirs.
 OTHERS = re.compile(r"\b(?:kubectl|helm|docker|pg_dump|pg_restore|openssl|pip|apt|git|curl|sha256sum)\b")
+# A check of Schemathesis; names that the sources put together of parts; the gang of an example.
+ELSEWHERE = {"object_level_authorization", "no-preempt-voter", "tidesched-keys", "research/llama-7b"}
 
 
 @cache
@@ -48,7 +52,10 @@ def text_of_sources() -> str:
 @cache
 def words() -> frozenset[str]:
     """The names in the sources; the parts of one with dashes too, as classes of a style sheet have them."""
-    return frozenset(PIECE.findall(text_of_sources()))
+    tables = {model._meta.db_table for model in apps.get_models()}
+    return frozenset(PIECE.findall(text_of_sources())).union(
+        tables, (path.stem for path in sources.committed()), ELSEWHERE
+    )
 
 
 @cache
@@ -149,9 +156,9 @@ def modules(one: Mention) -> Iterator[Wrong]:
 
 def _tokens(text: str) -> Iterator[str]:
     """What reads like a way, without its parameters: `{a,b}/` is two of them."""
-    for token in re.split(r"[\s|,\"'()=]+(?![^{]*\})", text):
-        way = re.split(r"[?#]", token)[0].strip(".:;") or ""
-        if "/" not in way or re.match(r"^(?:[\d$<~-]|\w+:/|DATA_DIR|\.data|//)", way):
+    for token in re.split(r"[\s|,\"'()]+(?![^{]*\})", re.sub(r"\{\s*\"[^}]*\}+|(?<![\w/])[A-Z_]+=\S+", "", text)):
+        way = re.split(r"[?#]", token)[0].rstrip(".:;")
+        if "/" not in way or re.match(r"[\d$<~-]|.*:/|//|DATA_DIR|\.data|\.venv|test-results|[^<]*>", way):
             continue
         several = re.search(r"\{([^}]*,[^}]*)\}", way)
         yield from [way.replace(several[0], part) for part in several[1].split(",")] if several else [way]
@@ -188,6 +195,9 @@ def ways(one: Mention) -> Iterator[Wrong]:
             continue
         if (not absolute and _is_file(way)) or way.strip("/…") in text_of_sources():
             continue
+        parts = way.split("/")
+        if way in ELSEWHERE or parts[0] in KINDS or (len(parts) == 2 and words().issuperset(parts)):
+            continue  # the key of a document of the tree; an object of Kubernetes with its namespace
         yield way, "address or file", {*addresses(), *files(), *(known.removeprefix("api/v1") for known in addresses())}
 
 
@@ -200,7 +210,7 @@ def files_by_name(one: Mention) -> Iterator[Wrong]:
 
 def names(one: Mention) -> Iterator[Wrong]:
     """Codes of alerts, refusals, reasons and findings, members, plugins, tables: each is a word of the source."""
-    for name in () if one.command else NAME.findall(one.text):
+    for name in () if one.command or OTHERS.search(one.text) else NAME.findall(one.text):
         if name not in words():
             yield name, "name in the source", words()
 
