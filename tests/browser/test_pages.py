@@ -342,39 +342,3 @@ def test_the_focus_of_the_keyboard_is_seen(site: str, open_browser: Opener, them
             "(({outlineStyle, outlineColor}) => [outlineStyle, outlineColor])(getComputedStyle(document.activeElement))"
         )
         assert ring == ["solid", colour], thing
-
-
-# The lists with filters, and how wide each choice is beside the room of its field: a browser cuts what is longer.
-FILTERED = {
-    "queues": "/clusters/demo/queues/",
-    "gangs": "/clusters/demo/gangs/",
-    "reclaims": "/clusters/demo/reclaims/",
-    "sessions": "/clusters/demo/sessions/",
-    "nodes": "/clusters/demo/nodes/",
-    "changes": "/clusters/demo/changes/",
-    "drift": "/clusters/demo/drift/",
-    "tide-steps": "/clusters/demo/tide-steps/",
-    "quota": "/clusters/demo/quota/",
-    "audit": "/audit/",
-    "users": "/users/",
-    "tokens": "/users/tokens/",
-}
-CUT = """
-() => [...document.querySelectorAll("select")].filter((one) => one.checkVisibility()).flatMap((one) => {
-  const style = getComputedStyle(one), pen = document.createElement("canvas").getContext("2d");
-  pen.font = style.font;
-  const room = one.clientWidth - parseFloat(style.paddingLeft) - parseFloat(style.paddingRight);
-  const long = [...one.options].filter((option) => pen.measureText(option.text).width > room);
-  return long.map((option) => `${one.name}: ${option.text} ${Math.ceil(pen.measureText(option.text).width - room)} px`);
-})
-"""
-
-
-def test_no_choice_of_a_filter_is_cut(site: str, open_browser: Opener, subtests: pytest.Subtests) -> None:
-    watched = open_browser(site, width=1440)
-    for name, path in FILTERED.items():
-        with subtests.test(name):
-            watched.open(path)
-            for more in watched.page.locator("details.filter-more:not([open]) > summary:visible").all():
-                more.click()
-            assert watched.page.evaluate(CUT) == []
