@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import difflib
 import json
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -21,9 +21,6 @@ from tidesched_web.console import amounts, bars
 from tidesched_web.quota.tide import NO_DAY, WEEKDAYS
 from tidesched_web.quota.tide_rules import WEEKDAY_NAMES
 
-# So much of a plan is on its page, a bit more than a millisecond each; all of it is in the REST API.
-MOST_SHOWN: Final = 1_000
-MOST_OBJECTS_SHOWN: Final = 200
 KIND_NAMES = {
     "rules": gettext_lazy("rules"),
     "card-type": gettext_lazy("card type"),
@@ -197,11 +194,14 @@ def figure(pointer: str, value: Any, *, unset: str = "") -> str:
 
 
 def fields_of_plan(
-    plan: Mapping[str, Any], *, base: Mapping[str, Any] | None = None, edits: Mapping[str, Any] | None = None
+    fields: Iterable[Mapping[str, Any]],
+    *,
+    base: Mapping[str, Any] | None = None,
+    edits: Mapping[str, Any] | None = None,
 ) -> list[ObjectFields]:
-    """The first `MOST_SHOWN` differences of a plan by object, in its order. ``base`` and ``edits`` are the change's."""
+    """Differences of a plan by object, in their order. ``base`` and ``edits`` are the change's."""
     found: dict[str, list[Mapping[str, Any]]] = {}
-    for difference in plan.get("fields", ())[:MOST_SHOWN]:
+    for difference in fields:
         found.setdefault(difference["object"], []).append(difference)
     result = []
     for key, differences in found.items():
@@ -285,10 +285,10 @@ def _service_of(pointer: str) -> str:
     return pointer.split("/")[2] if pointer.startswith("/quota/") else ""
 
 
-def objects_of_plan(plan: Mapping[str, Any]) -> list[ObjectDiff]:
-    """The first `MOST_OBJECTS_SHOWN` Kubernetes objects of a plan as two texts side by side."""
+def objects_of_plan(objects: Iterable[Mapping[str, Any]]) -> list[ObjectDiff]:
+    """Kubernetes objects of a plan as two texts side by side."""
     found = []
-    for entry in plan.get("objects", ())[:MOST_OBJECTS_SHOWN]:
+    for entry in objects:
         before, after = entry.get("before"), entry.get("after")
         act = (
             "new" if before is None else "gone" if after is None else "replaced" if entry.get("replaced") else "changed"

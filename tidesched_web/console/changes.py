@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from django.contrib import messages
@@ -21,7 +22,7 @@ from tidesched_web.changes.ceiling_requests import NO_ROOM
 from tidesched_web.changes.forecast_selectors import forecast_of, record_of
 from tidesched_web.changes.impact import answer_of, answered_about, start_day_impact, within_sight
 from tidesched_web.changes.inbox_selectors import approvers_of, tenants_of
-from tidesched_web.changes.models import ChangeState, QuotaChange
+from tidesched_web.changes.models import CarryState, ChangeObject, ChangeState, QuotaChange
 from tidesched_web.changes.second_person import is_author
 from tidesched_web.changes.selectors import objects_of, visible_changes, with_touched, writers_of
 from tidesched_web.changes.server_check import server_check
@@ -29,6 +30,7 @@ from tidesched_web.common.errors import DomainError
 from tidesched_web.common.permissions import Access
 from tidesched_web.common.sentences import listed
 from tidesched_web.console import amounts, change_words, forecast_view, impact_view
+from tidesched_web.console.change_parts import FIGURES, OBJECTS, Part, part
 from tidesched_web.console.export import csv_list, csv_response
 from tidesched_web.console.forms.change import ApplyForm, ApproveForm, CancelForm, ChangeFilter, RejectForm
 from tidesched_web.console.methods import acts_by_post, takes_forms
@@ -138,11 +140,13 @@ def _page(
     objects = plan.get("objects", ())
     is_open = found.committed_at is None and found.state in (*OPEN, ChangeState.FAILED)
     errors = [_error(error) for error in plan.get("errors", ())] if is_open else []
-    moved = _moved(found, plan.get("stale", ()), this.access) if is_open else []
+    fields = part(plan.get("fields", ()), this.request.GET.get("fields", ""), size=FIGURES)
+    written = part(objects, this.request.GET.get("objects", ""), size=OBJECTS)
     due = bool(plan.get("approval", {}).get("due"))
     waits = found.state == ChangeState.WAITING
-    carried = list(objects_of(found)) if found.committed_at else []
-    asked = change_words.asked_words(plan, found.base)
+    # What has not arrived stands first.
+    carried = sorted(objects_of(found), key=_arrived) if found.committed_at else []
+    asked = part(change_words.asked_words(plan, found.base))
     # What is asked for may be sent while the cluster has no room for it.
     sendable = NO_ROOM if asked else frozenset()
     asks_impact = is_open and bool(objects) and not errors
@@ -156,10 +160,10 @@ def _page(
             "change": found,
             "tenants": sorted(tenants_of([found], this.access).values(), key=lambda tenant: tenant.slug),
             "plan": plan,
-            "fields": change_words.fields_of_plan(plan, base=found.base, edits=found.edits),
-            "objects": change_words.objects_of_plan(plan),
-            "more_fields": max(len(plan.get("fields", ())) - change_words.MOST_SHOWN, 0),
-            "more_objects": max(len(objects) - change_words.MOST_OBJECTS_SHOWN, 0),
+            "fields": change_words.fields_of_plan(fields.rows, base=found.base, edits=found.edits),
+            "field_part": fields,
+            "objects": change_words.objects_of_plan(written.rows),
+            "object_part": written,
             "errors": errors,
             "blocks": (
                 bool(plan.get("more_errors")) or any(error["code"] not in sendable for error in plan.get("errors", ()))
@@ -168,16 +172,16 @@ def _page(
             else False,
             "asked": asked,
             "more_errors": plan.get("more_errors", 0) if is_open else 0,
-            "warnings": [_error(warning) for warning in plan.get("warnings", ())] if is_open else [],
-            "stale": moved,
-            "merged": _moved(found, plan.get("merged", ()), this.access) if is_open else [],
+            "warnings": _told(plan.get("warnings", ()), _error) if is_open else None,
+            "stale": _moved(found, plan.get("stale", ()), this.access) if is_open else None,
+            "merged": _moved(found, plan.get("merged", ()), this.access) if is_open else None,
             "refused": stale,
-            "edited": [_difference(entry) for entry in stale.extra.get("edited_since", ())] if stale else [],
-            "last_edit": _last_edit(found) if is_open and not author else [],
+            "edited": _told(stale.extra.get("edited_since", ()), _difference) if stale else None,
+            "last_edit": _last_edit(found) if is_open and not author else None,
             "due": due and found.state != ChangeState.APPROVED,
             "why_due": why_due(this, plan),
-            "carried": carried,
-            "arrived": sum(row.state in ("applied", "skipped") for row in carried),
+            "carried": part(carried),
+            "arrived": sum(map(_arrived, carried)),
             "apply_form": apply_form,
             "reject_form": reject_form,
             "approve_form": approve_form,
@@ -237,11 +241,21 @@ def _approved_note(found: QuotaChange, access: Access, acts: Sequence[Act], *, d
     return _("It is approved for this hour and this reason: sent with others, it waits for a new approval.")
 
 
-def _last_edit(found: QuotaChange) -> list[dict[str, str]]:
+def _arrived(row: ChangeObject) -> bool:
+    return row.state in (CarryState.APPLIED, CarryState.SKIPPED)
+
+
+def _last_edit(found: QuotaChange) -> Part | None:
     """What its author edited last, for who looked at it before that."""
     if found.revision == 1:
-        return []
-    return [_difference(entry.as_json()) for entry in services.edited_since(found, found.revision - 1)]
+        return None
+    return _told(services.edited_since(found, found.revision - 1), lambda entry: _difference(entry.as_json()))
+
+
+def _told(entries: Sequence[Any], say: Callable[[Any], dict[str, Any]]) -> Part:
+    """The first of them in words, and how many more there are."""
+    found = part(entries)
+    return replace(found, rows=[say(entry) for entry in found.rows])
 
 
 def _expected(found: QuotaChange, plan: dict[str, Any]) -> impact_view.ImpactView | None:
@@ -277,10 +291,10 @@ def _error(error: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _moved(found: QuotaChange, entries: Sequence[dict[str, Any]], access: Access) -> list[dict[str, Any]]:
+def _moved(found: QuotaChange, entries: Sequence[dict[str, Any]], access: Access) -> Part:
     """What others changed since it was made, each with the change that did it, as far as the reader sees it."""
-    writers = writers_of(found, entries, access)
-    return [_difference(entry) | {"writer": writers.get((entry["object"], entry["field"]))} for entry in entries]
+    writers = writers_of(found, part(entries).rows, access)
+    return _told(entries, lambda entry: _difference(entry) | {"writer": writers.get((entry["object"], entry["field"]))})
 
 
 def _difference(entry: dict[str, Any]) -> dict[str, str]:

@@ -16,18 +16,12 @@ from django.utils import timezone
 from tests.web.console import world as story
 from tests.web.console.cast import H200
 from tests.web.console.test_pages import client_of
-from tidesched_web.accounts import services as accounts
 from tidesched_web.accounts.models import Membership, PlatformRole, Tenant, TenantRole, User
 from tidesched_web.accounts.selectors import access_of
 from tidesched_web.audit.models import AuditEntry
-from tidesched_web.changes import change_size, services
+from tidesched_web.changes import services
 from tidesched_web.changes.models import ChangeState, QuotaChange
-from tidesched_web.changes.selectors import with_touched
-from tidesched_web.common import off_turn
-from tidesched_web.console import change_words, impact_view
-from tidesched_web.jobs.models import Job
 from tidesched_web.quota.models import CardQuota
-from tidesched_web.quota.tide import WEEKDAYS
 
 pytestmark = pytest.mark.django_db
 BASE = "/clusters/demo/"
@@ -311,35 +305,6 @@ def test_the_grid_says_that_a_second_person_has_to_agree(world, lead) -> None:
     assert "{why}" in words["approval_due"]
 
 
-def test_a_draft_on_a_base_that_moved_says_what_moved(world) -> None:
-    client = client_of(world.admin)
-    first, second = drafted(client, LOWER), drafted(client, {"queue/search-training": {"card_quota": {H200: 20}}})
-    act(client, first, "apply", reason="First.", when="now")
-    page = client.get(f"{BASE}changes/{second.pk}/").content.decode()
-    assert "What was changed since this draft was made" in page
-    by_whom = rf'data-label="Changed by"><span>admin,\s+<a class="num"\s+href="{BASE}changes/{first.pk}/">'
-    assert re.search(by_whom, page), "who changed it, and by which change"
-    refused = client.post(f"{BASE}changes/{second.pk}/apply/", {**NOW, "reason": "Second."})
-    assert refused.status_code == 409
-    assert ">\nSecond.</textarea>" in refused.content.decode(), "what was typed is kept"
-    assert quota("search-training") == 16
-    act(client, second, "rebase")
-    assert "What was changed since" not in client.get(f"{BASE}changes/{second.pk}/").content.decode()
-    act(client, second, "apply", reason="Second.", when="now")
-    assert quota("search-training") == 20
-
-
-def test_who_moved_the_base_is_said_of_changes_alone_that_the_reader_sees(world, lead) -> None:
-    admin, author = client_of(world.admin), client_of(lead)
-    mine = drafted(author, {"queue/search-training": {"card_quota": {H200: 20}}})
-    both = drafted(admin, {**LOWER, "queue/research-training": {"card_quota": {H200: 32}}})
-    act(admin, both, "apply", reason="Both.", when="now")
-    page = author.get(f"{BASE}changes/{mine.pk}/").content.decode()
-    assert "What was changed since this draft was made" in page
-    assert 'data-label="Changed by">–' in page
-    assert f"changes/{both.pk}/" not in page
-
-
 def test_the_list_is_filtered_and_exported(world) -> None:
     client = client_of(world.admin)
     kept, given_up = drafted(client, LOWER), drafted(client, TOO_MUCH)
@@ -350,239 +315,6 @@ def test_the_list_is_filtered_and_exported(world) -> None:
     csv = client.get(f"{BASE}changes/?open=yes&format=csv").content.decode("utf-8-sig").splitlines()
     assert [line.partition(",")[0] for line in csv] == ["change", str(kept.pk)]
     assert "No change matches" in client.get(f"{BASE}changes/?q=nobody").content.decode()
-
-
-def test_the_layers_of_a_tide_plan_are_said_in_words() -> None:
-    layer = {"name": "night", "days": ["mon", "sat"], "start": "22:00", "end": "07:00"}
-    layers = [
-        {**layer, "quota": {"chat": {"NVIDIA-H200": {"add": -4}}, "lab": {"NVIDIA-H200": {"set": 8}}}},
-        {**layer, "name": "", "days": list(WEEKDAYS), "quota": {"lab": {"NVIDIA-A100": {"add": 2}}}},
-    ]
-    assert change_words.figure("/layers", layers) == (
-        "night, Monday, Saturday, 22:00–07:00 (chat H200 −4, lab H200 =\u00a08); "
-        "layer 2, every day, 22:00–07:00 (lab A100 +2)"
-    )
-    assert change_words.figure("/layers", []) == change_words.figure("/exceptions", {}) == "–"
-    said = change_words.figure("/exceptions", {"2027-01-01": "sun", "2027-01-02": "none"})
-    assert said == "2027-01-01: Sunday, 2027-01-02: no layer begins"
-
-
-@pytest.mark.parametrize(
-    ("pointer", "words"),
-    [
-        ("/card_quota/NVIDIA-H200", "H200"),
-        ("/card_quota/NVIDIA-H200~1mig-1g.18gb-mixed", "H200 MIG 1g.18gb"),
-        ("/quota/inference/card_quota/NVIDIA-H200", "Inference: H200"),
-        ("/quota/training/cpu_milli", "Training: CPU cores"),
-        ("/weight", "weight"),
-        ("/layers", "layers"),
-        ("/something/new", "something › new"),
-        ("", ""),
-    ],
-)
-def test_pointers_are_told_in_words(pointer: str, words: str) -> None:
-    assert change_words.field_name(pointer) == words
-
-
-def test_what_was_not_set_is_none_beside_other_cards_and_no_limit_alone() -> None:
-    field = "/quota/training/card_quota/NVIDIA-H200"
-    plan = {"fields": [{"object": "tenant/a", "field": field, "before": None, "after": 4, "in_use": 0}]}
-    limited = {"tenant/a": {"quota": {"training": {"card_quota": {"NVIDIA-L40S": 8}}}}}
-    cases = [
-        (limited, "0", "+4", "changed"),
-        ({"tenant/a": {}}, "no limit", "", "changed"),  # it is less than before, by no number
-        ({"tenant/a": None}, "no limit", "", "new"),
-    ]
-    for base, before, by, act in cases:
-        (told,) = change_words.fields_of_plan(plan, base=base)
-        assert (told.fields[0].before, told.fields[0].by, told.act) == (before, by, act)
-
-
-def test_texts_stand_side_by_side_with_signs() -> None:
-    before = [f"line {n}" for n in range(20)]
-    after = [*before[:9], "new", *before[10:], "more"]
-    lines = change_words.side_by_side(before, after)
-    assert [line.sign for line in lines if line.sign != " "] == ["…", "~", "…", "+"]
-    assert next(line for line in lines if line.sign == "~") == change_words.DiffLine("~", "line 9", "new")
-    assert {line.sign for line in change_words.side_by_side([], ["a"])} == {"+"}
-
-
-def test_an_impact_without_its_flood_says_so() -> None:
-    known = impact_view.view_of({"counts": {}, "pending": []})
-    unknown = impact_view.view_of({"counts": {}, "pending": [], "flood_unavailable": "failed"})
-    assert {section.key for section in known.sections} - {section.key for section in unknown.sections} == {
-        "reclaimed_at_flood"
-    }
-    assert (known.flood_unknown, unknown.flood_unknown) == (False, True)
-
-
-def test_an_impact_is_told_by_what_becomes_of_gangs() -> None:
-    gang = {"queue": "q", "service_type": "training", "priority": 1, "cards": {H200: 8}}
-    view = impact_view.view_of(
-        {
-            "counts": {"gangs_run": 1, "gangs_lose": 0, "queues_over": 1, "reclaimed_next": 3},
-            "hidden": {"reclaimed_next": 2},
-            "gangs_run": [{**gang, "gang": "a/waits", "becomes": "running", "reason_before": None}],
-            "gangs_lose": [],
-            "queues_over": [
-                {
-                    "queue": "q",
-                    "service_type": "training",
-                    "resource": H200,
-                    "quota_before": 8,
-                    "quota": 4,
-                    "in_use": 6,
-                    "over": 2,
-                }
-            ],
-            "reclaimed_next": [
-                {
-                    "gang": "b/falls",
-                    "queue": "q",
-                    "cards": {H200: 8},
-                    "pods": 1,
-                    "reclaimer": "a/waits",
-                    "work_lost_card_seconds": 7200,
-                }
-            ],
-            "card_hours": {
-                H200: {"q": {"gained": 4.5, "lost": 0, "over": 0}, "idle": {"gained": 0, "lost": 0, "over": 0}}
-            },
-        }
-    )
-    assert view.line == "1 gang would run at once; 3 would be reclaimed; 1 queue is above its new quota."
-    by_key = {section.key: section for section in view.sections}
-    assert by_key["gangs_run"].entries[0].note == "runs"
-    assert by_key["queues_over"].entries[0].note == "H200: 6 in use after the next session, quota 8 → 4"
-    assert by_key["reclaimed_next"].entries[0].note == "for a/waits · 2 card-hours lost"
-    assert by_key["reclaimed_next"].hidden == 2
-    assert [row.queue for row in view.hours] == ["q"]
-    assert impact_view.view_of({"counts": {}}).line == "The next session would decide the same as today."
-
-
-def test_what_was_edited_after_the_page_was_opened_is_shown_instead_of_approved(world) -> None:
-    Tenant.objects.filter(slug="search").update(approval_required=True)
-    second = User.objects.create(username="second", password="!", platform_role=PlatformRole.ADMIN)
-    client, other = client_of(world.admin), client_of(second)
-    change = drafted(client, LOWER)
-    change = act(client, change, "apply", reason="Less is used.", when="now")
-    opened = other.get(f"{BASE}changes/{change.pk}/").content.decode()
-    assert 'name="revision" value="1"' in opened
-    services.edit_draft(
-        change=change, access=access_of(world.admin), edits={"queue/search-training": {"card_quota": {H200: 3}}}
-    )
-    act(client, change, "apply", reason="Less is used.", when="now")
-    for verb in ("approve", "reject"):
-        refused = other.post(f"{BASE}changes/{change.pk}/{verb}/", {"revision": 1, "reject-reason": "x"})
-        text = refused.content.decode()
-        assert refused.status_code == 412
-        assert "was edited after you opened it" in text
-        assert re.search(r'data-label="You saw">16</td>\s*<td class="num" data-label="It is now"><strong>3<', text)
-    assert quota("search-training") == 24
-    change.refresh_from_db()
-    assert change.state == ChangeState.WAITING
-    without = other.post(f"{BASE}changes/{change.pk}/approve/", follow=True).content.decode()
-    assert "This page is out of date" in without
-    assert act(other, change, "approve").state == ChangeState.APPLYING
-    assert quota("search-training") == 3
-
-
-def test_what_a_page_shows_of_an_earlier_revision_is_never_taken_for_the_one_of_now(world, lead) -> None:
-    Tenant.objects.filter(slug="search").update(approval_required=True)
-    author, other = client_of(lead), client_of(world.admin)
-    change = act(author, drafted(author, LOWER), "apply", reason="Less is used.", when="now")
-    page, parts, jobs = f"{BASE}changes/{change.pk}/", ("impact", "day", "server"), Job.objects.count()
-    opened = other.get(page).content.decode()
-    for part in parts:
-        assert f'id="{part}-1"' in opened
-        assert f'{page}{part}/?revision=1"' in opened
-        if part != "server":  # which asks the cluster
-            assert "earlier revision" not in other.get(f"{page}{part}/?revision=1").content.decode()
-    services.edit_draft(
-        change=change, access=access_of(lead), edits={"queue/search-training": {"card_quota": {H200: 3}}}
-    )
-    for part in parts:
-        for send in (other.get,) if part == "server" else (other.get, other.post):
-            shown = send(f"{page}{part}/?revision=1").content.decode()
-            assert "worked out for an earlier revision" in shown
-            assert "it is at revision 2" in shown
-    assert Job.objects.count() == jobs, "nothing is asked about figures that are gone"
-    opened = other.get(page).content.decode()
-    assert [part for part in parts if f'id="{part}-1"' in opened or f'id="{part}-2"' not in opened] == []
-    assert "revision 2" in other.get(f"{page}impact/?revision=2").content.decode()
-
-
-def test_while_the_scheduler_is_asked_anew_its_answer_of_before_is_shown(world, lead) -> None:
-    author, change = client_of(lead), drafted(client_of(lead), LOWER)
-    page = f"{BASE}changes/{change.pk}/impact/?revision=1"
-    Job.objects.filter(kind="impact").delete()
-    first = text_of(author.post(page))
-    assert "The answer of before" not in first
-    assert "The first answer for a cluster takes longer" in first
-    assert "Asked" in first
-    answered = Job.objects.filter(kind="impact", subject=f"change:{change.pk}").latest("pk")
-    other = Job.objects.create(
-        kind="impact", owner=lead, actor="lead", state="done", subject=answered.subject, cluster=change.cluster,
-        params={"objects": [], "policy": ""}, result={"counts": {}, "pending": [], "session": 40, "pods": 1},
-    )  # fmt: skip
-    Job.objects.filter(pk=answered.pk).update(
-        state="done", finished_at=timezone.now(), result={"counts": {}, "pending": [], "session": 41, "pods": 12}
-    )
-    admin = client_of(world.admin)
-    assert "The answer of before" not in text_of(admin.post(page)), "the newest one is about other figures"
-    other.delete()
-    asked = Job.objects.count()
-    opened = admin.get(f"{BASE}changes/{change.pk}/")
-    assert Job.objects.count() == asked, "it is shown before anything is asked"
-    for shown in (text_of(opened), text_of(admin.post(page)), text_of(admin.get(page))):
-        assert "The answer of before, tried on session 41 with 12 pods, just now" in shown
-        assert "The first answer for a cluster" not in shown
-
-
-def test_a_day_that_was_tried_with_other_figures_says_so(world) -> None:
-    client = client_of(world.admin)
-    change = drafted(client, LOWER)
-    objects = services.plan(change=change, access=access_of(world.admin))["objects"]
-    job = Job.objects.create(
-        kind="impact_day", owner=world.admin, actor="admin", state="done", subject=f"change:{change.pk}",
-        cluster=change.cluster, params={"objects": objects, "policy": ""}, result={"counts": {}, "pending": []},
-    )  # fmt: skip
-    url, words = f"{BASE}changes/{change.pk}/day/", "tried with other figures"
-    assert words not in client.get(url).content.decode()
-    Job.objects.filter(pk=job.pk).update(params={"objects": [], "policy": ""})
-    assert words in client.get(url).content.decode()
-
-
-def test_one_who_may_approve_is_told_that_another_hour_is_an_approval_and_the_author_that_it_takes_one(
-    world, lead
-) -> None:
-    Tenant.objects.filter(slug="search").update(approval_required=True)
-    author, other, sunday = (
-        client_of(lead),
-        client_of(world.admin),
-        {"when": "at", "at_0": "2999-11-29", "at_1": "02:00"},
-    )
-    change = act(author, drafted(author, LOWER), "apply", reason="Less is used.", **sunday)
-    assert act(other, change, "approve").state == ChangeState.APPROVED
-    page = f"{BASE}changes/{change.pk}/"
-    assert "sent with others, it waits for a new approval" in author.get(page).content.decode()
-    assert "it is approved by you for that" in other.get(page).content.decode()
-    assert act(other, change, "apply", reason="Less is used.", when="now").state == ChangeState.APPLYING
-    assert quota("search-training") == 16
-
-
-def test_who_was_made_by_the_author_is_told_why_their_approval_does_not_count(world) -> None:
-    Tenant.objects.filter(slug="search").update(approval_required=True)
-    puppet = accounts.create_user(
-        username="puppet", password=None, platform_role=PlatformRole.ADMIN, actor="admin", by=world.admin.pk
-    )
-    change = act(client_of(world.admin), drafted(client_of(world.admin), LOWER), "apply", reason="x", when="now")
-    page = client_of(puppet).get(f"{BASE}changes/{change.pk}/").content.decode()
-    assert "Your approval does not count here" in page
-    assert f"changes/{change.pk}/approve/" not in page
-    act(client_of(puppet), change, "approve")
-    change.refresh_from_db()
-    assert (change.state, quota("search-training")) == (ChangeState.WAITING, 24)
 
 
 def test_a_change_that_failed_before_it_was_written_can_be_applied_again_and_cancelled(world) -> None:
@@ -606,26 +338,6 @@ def test_a_mark_that_is_none_or_another_drafts_is_passed_over(world) -> None:
     assert drafted(client, LOWER, mark="first", change=str(second.pk)) == second
     second.refresh_from_db()
     assert second.mark == "second"
-
-
-def test_who_moved_a_figure_is_said_of_what_was_written_while_the_grid_was_open(world) -> None:
-    client = client_of(world.admin)
-    first = drafted(client, LOWER)
-    act(client, first, "apply", reason="First.", when="now")
-    seen = json.dumps({"queue/search-training": {"card_quota": {H200: 24}}})
-    second = drafted(client, {"queue/search-training": {"card_quota": {H200: 20}}}, known=seen)
-    page = client.get(f"{BASE}changes/{second.pk}/").content.decode()
-    by_whom = rf'data-label="Changed by"><span>admin,\s+<a class="num"\s+href="{BASE}changes/{first.pk}/">'
-    assert re.search(by_whom, page), "written before the draft was made, after its author looked"
-
-
-def test_an_empty_map_that_comes_or_goes_is_no_line_beside_the_figures(world) -> None:
-    client = client_of(world.admin)
-    plan = {"time_zone": "UTC", "enabled": False, "position": 0, "layers": [], "exceptions": {}}
-    page = client.get(f"{BASE}changes/{drafted(client, {'tide-plan/quiet': plan}).pk}/").content.decode()
-    fields = re.findall(r'data-label="Field">([^<]+)</td>', page)
-    assert "time zone" in fields
-    assert "exceptions" not in fields, "– before, – after"
 
 
 def test_who_could_give_way_is_said_once(world) -> None:
@@ -668,53 +380,3 @@ def test_a_reason_that_is_refused_is_told_also_where_the_page_has_no_field_for_i
     assert draft.state == ChangeState.WAITING
     refused = client.post(f"{BASE}changes/{draft.pk}/{verb}/", long)
     assert (refused.status_code, text_of(refused).count("has 1001")) == (400, 1)
-
-
-def test_what_is_asked_about_a_change_of_thousands_of_figures_is_a_large_work(world) -> None:
-    """Eight readers of such a draft at a time held up the pages of all others: no body of theirs is large."""
-    second = User.objects.create(username="second", password="!", platform_role=PlatformRole.ADMIN)
-    client = client_of(world.admin)
-    small = drafted(client, LOWER)
-    many = {f"grant/made-{n}/search-training": {} for n in range(change_size.LARGE + 1)}
-    large = drafted(client, {**LOWER, **many})
-    asked = [f"{BASE}changes/{{}}/", f"{BASE}changes/{{}}/day/", "/api/v1/quota-changes/{}/"]
-    asked += ["/api/v1/quota-changes/{}/plan/?impact=false"]
-    for path in asked:
-        with off_turn.at(off_turn.Desk()):
-            assert client.get(path.format(small.pk)).status_code == 200
-            with pytest.raises(off_turn.DearTurn):
-                client.get(path.format(large.pk))
-        with off_turn.at(off_turn.Desk(dear=True)):
-            assert client.get(path.format(large.pk)).status_code == 200
-    with off_turn.at(off_turn.Desk()), pytest.raises(off_turn.DearTurn):
-        client.post(f"{BASE}changes/{large.pk}/apply/", NOW)
-    with off_turn.at(off_turn.Desk()):
-        assert client_of(second).get("/waiting/").status_code == 200
-        QuotaChange.objects.filter(pk=large.pk).update(state=ChangeState.WAITING)
-        with pytest.raises(off_turn.DearTurn):
-            client_of(second).get("/waiting/")
-    large.refresh_from_db()
-    services.cancel(change=large, access=access_of(world.admin))
-    with off_turn.at(off_turn.Desk()):
-        assert client.get(f"{BASE}changes/{large.pk}/").status_code == 200, "its plan is kept"
-
-
-def test_a_list_reads_of_each_change_what_it_shows_alone(world, lead) -> None:
-    """Each draft may hold megabytes: the list of one's own 500 took all of them to name three objects of each."""
-    client = client_of(world.admin)
-    names = ["b-2", "B-1", "a", "\u00e4", "_x", "A"]
-    drafted(client, {f"grant/{name}/search-training": {} for name in ("b-2", "b-1", "a", "c")})
-    made = drafted(client, LOWER)
-    QuotaChange.objects.filter(pk=made.pk).update(edits={f"priority-class/{name}": {} for name in names})
-    with CaptureQueriesContext(
-        connection,
-    ) as asked:
-        listed = text_of(client.get(f"{BASE}changes/"))
-    assert "and 1 more" in listed
-    assert "and 3 more" in listed
-    found = with_touched(QuotaChange.objects.filter(pk=made.pk)).get()
-    assert found.touched_first == sorted(f"priority-class/{name}" for name in names)[:3]
-    read = [query["sql"] for query in asked if 'FROM "changes_quotachange"' in query["sql"]]
-    assert [sql for sql in read if re.search(r'"changes_quotachange"."(edits|base|plan)"(,| FROM)', sql)] == []
-    csv = client.get(f"{BASE}changes/?format=csv").content.decode("utf-8-sig").splitlines()
-    assert [line.split(",")[2] for line in csv] == ["objects", "6", "4"]

@@ -23,7 +23,7 @@ from tidesched_web.changes.tree_document import LONGEST_KEY, _short
 from tidesched_web.common.errors import MOST_ERRORS, DomainError
 from tidesched_web.common.hints import MOST_HINTS, MOST_UNKNOWN, Shown
 from tidesched_web.common.plain_json import LONGEST_PATH, check_plain
-from tidesched_web.console.change_words import MOST_SHOWN
+from tidesched_web.console.change_parts import FIGURES
 
 TREE = "/clusters/demo/tree/"
 EDITOR = "/clusters/demo/quota/edit/"
@@ -274,15 +274,18 @@ def test_the_tree_of_a_large_cluster_is_one_change():
     assert change_size._figures(tree) < MOST_FIGURES // 8
 
 
-def test_the_page_of_a_change_shows_the_first_figures_and_counts_the_others(world):
+def test_the_page_of_a_change_shows_its_figures_in_parts(world):
     queues = ("search-rank-inference", "search-training")
-    cards = {"card_quota": {f"card-{number}": 1 for number in range(MOST_SHOWN - 100)}}
-    client = client_of(world.admin)
+    cards = {"card_quota": {f"card-{number}": 1 for number in range(FIGURES - 50)}}
+    client, count = client_of(world.admin), 2 * (FIGURES - 50)
     made = post(client, edits_of(**{f"queue/{name}": cards for name in queues})).json()
     page = client.get(f"/clusters/demo/changes/{made['id']}/").content.decode()
-    assert page.count('data-label="Field"') == MOST_SHOWN
-    assert f"and {MOST_SHOWN - 200} more" in page
+    assert page.count('data-label="Field"') == FIGURES
+    assert f"1 to {FIGURES} of {count}" in page
     assert f"/api/v1/quota-changes/{made['id']}/plan/" in page
+    page = client.get(f"/clusters/demo/changes/{made['id']}/?fields={FIGURES}").content.decode()
+    assert page.count('data-label="Field"') == count - FIGURES
+    assert f"{FIGURES + 1} to {count} of {count}" in page
 
 
 def test_a_number_of_thousands_of_digits_is_said_by_its_size():

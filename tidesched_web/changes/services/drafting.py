@@ -18,6 +18,7 @@ from tidesched_web.changes.authority import require_writer
 from tidesched_web.changes.change_size import is_large
 from tidesched_web.changes.models import ChangeRevision, ChangeState, QuotaChange
 from tidesched_web.changes.selectors import open_draft, sent_under
+from tidesched_web.changes.services.known_plan import known_plan
 from tidesched_web.changes.services.planning import Plan, plan_of, require_form, require_sound, work_out
 from tidesched_web.changes.services.recording import NOT_APPROVED, announce, locked, move
 from tidesched_web.changes.services.reviewed import Reviewed, require_reviewed, require_versions
@@ -283,7 +284,9 @@ def plan(*, change: QuotaChange, access: Access) -> dict[str, Any]:
     """What the change would do now (or did, once it is written). Only reads; ``change`` has the newest plan then."""
     if change.committed_at is not None or change.state not in QuotaChange.OPEN:
         return dict(change.plan or {})
-    document = plan_of(change, access).document(base_version=change.base_version, access=access)
+    document = known_plan(
+        change, access, lambda: plan_of(change, access).document(base_version=change.base_version, access=access)
+    )
     old = change.plan or {}
     kept = old.get("impact") if old.get("objects") == document["objects"] else None
     change.plan = document | {"impact": kept}

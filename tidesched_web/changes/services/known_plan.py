@@ -1,0 +1,61 @@
+"""The plan of a large change, kept for a moment: the parts of its page, and who looks at it again, share one.
+
+It is of one state of the change and of the tree, for readers with the same sight, in their language and zone. What is
+in use, and which tide layer is open, may be so much older. Whoever decides about a change plans it anew.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+from typing import Any, Final
+
+import orjson
+import zstandard
+from django.core.cache import cache
+from django.utils import timezone
+from django.utils.translation import get_language
+
+from tidesched_web.changes.change_size import is_large
+from tidesched_web.changes.models import QuotaChange
+from tidesched_web.changes.selectors import tree_version
+from tidesched_web.common.permissions import Access
+
+SECONDS: Final = 60
+# More than the plan of the largest change takes; what is above it is worked out at each look.
+MOST_BYTES: Final = 8 * 2**20
+
+
+def known_plan(change: QuotaChange, access: Access, make: Callable[[], dict[str, Any]]) -> dict[str, Any]:
+    """What ``make`` works out of a change; of a large one it is asked once while nothing of it moves."""
+    if not is_large(change.edits):
+        return make()
+    place = _place(change, access)
+    kept = cache.get(place)
+    if kept is not None:
+        found: dict[str, Any] = orjson.loads(zstandard.decompress(kept))
+        return found
+    made = make()
+    try:
+        packed = zstandard.compress(orjson.dumps(made), 3)
+    except TypeError:  # a figure of more digits than any quota has
+        return made
+    if len(packed) <= MOST_BYTES:
+        cache.set(place, packed, SECONDS)
+    return made
+
+
+def _place(change: QuotaChange, access: Access) -> str:
+    """The name that the plan is kept under."""
+    sight = "all" if access.everything else sorted(access.tenant_ids)
+    of = [
+        change.version,
+        change.updated_at.isoformat(),
+        # First of all: what is read afterwards is at least as new.
+        tree_version(change.cluster),
+        change.cluster.version,
+        sight,
+        get_language(),
+        timezone.get_current_timezone_name(),
+    ]
+    return f"plan:{change.pk}:{hashlib.sha256(orjson.dumps(of)).hexdigest()}"

@@ -1,0 +1,46 @@
+"""A change of thousands of figures on one page: of each of its tables a part, the others are a link away."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from tidesched_web.console.paging import part_of
+
+# So much of a plan is on its page at a time, a bit more than a millisecond each; all of it is in the REST API.
+FIGURES: Final = 200
+OBJECTS: Final = 10
+# What is listed beside them: warnings, figures that others moved, objects on their way.
+NOTES: Final = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """Some rows of a table, with the places of its neighbours (empty at an end) and how many rows there are in all."""
+
+    rows: list[Any]
+    first: int
+    all: int
+    next: str
+    previous: str
+
+    @property
+    def last(self) -> int:
+        """The number of its last row."""
+        return self.first + len(self.rows) - 1
+
+    @property
+    def more(self) -> int:
+        """How many rows there are behind it."""
+        return self.all - self.last
+
+    def __bool__(self) -> bool:
+        return bool(self.rows)
+
+
+def part(rows: Sequence[Any], place: str = "", *, size: int = NOTES) -> Part:
+    """The rows from ``place``, as the address of a page has it; one that cannot be read is the first."""
+    found = part_of(rows, place, size=size)
+    first = int(place) if found.previous else 0
+    return Part(found.rows, first + 1, len(rows), found.next, found.previous)
