@@ -84,3 +84,45 @@ def test_a_project_with_queues_names_the_one_change_that_deletes_both_or_the_gan
     assert not Project.objects.filter(slug="acme-chat").exists()
     assert owner.change("DELETE", url, {"reason": "over"}).status_code == 404
     assert world.client("stranger").change("DELETE", url, {"reason": "x"}).status_code == 404
+
+
+def test_a_dry_run_of_a_deletion_has_the_edits_and_the_plan_of_the_deletion(world, project):
+    owner, url = world.client("owner"), f"projects/{project.pk}/"
+    dry = owner.change("DELETE", f"{url}?dry_run=true").json()
+    assert dry["dry_run"] is True
+    assert Project.objects.filter(slug="lab").exists()
+    done = owner.change("DELETE", url, {"reason": "over"}).json()
+    assert dry["edits"] == done["edits"] == {"project/acme/lab": None}
+    assert dry["plan"]["fields"] == owner.get(f"quota-changes/{done['id']}/plan/").json()["fields"]
+
+
+def test_a_dry_run_of_a_deletion_is_refused_as_the_deletion_is(world):
+    owner, admin = world.client("owner"), world.client("admin")
+    project, tenant = Project.objects.get(slug="acme-chat"), world.tenants["acme"]
+    ways = {f"projects/{project.pk}/": owner, f"tenants/{tenant.pk}/": admin}
+    for gangs_left in (True, False):
+        if not gangs_left:
+            for queue in ("acme-online", "acme-train"):
+                world.queues[queue].gangs.all().delete()
+        for url, client in ways.items():
+            dry, done = (client.change("DELETE", url + asked, {"reason": "over"}) for asked in ("?dry_run=true", ""))
+            assert (dry.status_code, done.status_code) == (409, 409)
+            told, real = dry.json(), done.json()
+            for name in ("code", "detail", "clusters", "changes", "dependents"):
+                assert told[name] == real[name], name
+            assert told.get("edits") == real.get("edits")
+            assert ("edits" in told, bool(told["changes"])) == (not gangs_left, not gangs_left)
+
+
+def test_a_tenant_with_queues_names_the_change_of_each_cluster_that_takes_them_away(world, project):
+    admin, tenant = world.client("admin"), world.tenants["acme"]
+    for queue in ("acme-online", "acme-train"):
+        world.queues[queue].gangs.all().delete()
+    refused = admin.change("DELETE", f"tenants/{tenant.pk}/", {"reason": "left"})
+    assert (refused.status_code, refused.json()["code"]) == (409, "in_use")
+    assert "takes the quotas back" in refused.json()["detail"]
+    for change in refused.json()["changes"]:
+        body = {"cluster": change["cluster"], "edits": change["edits"], "reason": "left"}
+        made = admin.send("quota-changes/", body).json()
+        assert act(admin, made, "apply").json()["state"] == "applied"
+    assert admin.change("DELETE", f"tenants/{tenant.pk}/", {"reason": "left"}).status_code == 204

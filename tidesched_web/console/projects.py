@@ -147,5 +147,6 @@ def project_delete(this: Page, tenant: str, project: str) -> HttpResponse:
         protected=[services.has_quotas(found, clusters).message] if several and not removals else [],
         ways=quota_ways(clusters, edits_without_quota(found)) if several and not removals else [],
         removals=removal_ways(removals),
+        by_one_change=any(one.whole and not one.in_use for one in removals),
         by_change=clusters[0] if len(clusters) == 1 else None,
     )

@@ -93,6 +93,25 @@ def test_one_change_takes_an_owner_with_its_queues_back_once_no_gang_is_in_them(
     assert Tenant.objects.filter(slug="search").exists() is (what == "project")
 
 
+@pytest.mark.parametrize("url", ["/tenants/search/projects/search-rank-inference/", "/tenants/search/"])
+def test_the_page_of_an_owner_with_queues_leads_to_its_deletion(url: str) -> None:
+    """Its button was locked, with no way to the change that deletes it."""
+    page = client_of(story.full().admin).get(url).content.decode()
+    assert f'href="{url}delete/"' in page
+    assert "close and delete them first" not in page
+
+
+def test_a_project_whose_queues_are_empty_is_said_to_go_by_one_change() -> None:
+    world, url = story.full(), "/tenants/search/projects/search-rank-inference/delete/"
+    client = client_of(world.admin)
+    assert "It cannot be deleted yet" in client.get(url).content.decode()
+    Gang.objects.filter(queue__project__slug="search-rank-inference").delete()
+    page = client.get(url).content.decode()
+    assert "It is deleted with its queues by one change" in page
+    assert "It cannot be deleted yet" not in page
+    assert "It cannot be deleted yet" in client.get("/tenants/search/delete/").content.decode()
+
+
 def test_of_an_owner_in_two_clusters_each_has_a_change_of_its_own() -> None:
     world = story.full()
     hall = story.empty_cluster("hall")

@@ -38,8 +38,10 @@ _OWNERS = {
     ),
     "tenants_destroy": Operation(
         "Delete a tenant",
-        _IN_USE + " A tenant that has quotas is refused too: the answer names the `clusters` and the `edits` of the "
-        "quota change that takes them back first.",
+        _IN_USE + " A tenant that has quotas is refused too. The answer names the `clusters`, and in `changes` for each "
+        "of them without a gang in its queues the `edits` of the quota change that deletes the queues and takes the "
+        "quotas back first (`edits` alone where it is one cluster, or where there are quotas only). A dry run answers "
+        "the same.",
         role=PLATFORM_ADMIN,
     ),
     "projects_list": Operation("List projects", "Projects (what inference is for) of the caller's tenants."),
@@ -57,7 +59,8 @@ _OWNERS = {
         _IN_USE + " Where all of them are in one cluster and no gang is in them, the answer has the `edits` of the "
         "one quota change that deletes the project with them. A project that has quotas goes by a quota change (202 "
         "with the change, which waits where approval is due and can be rolled back); quotas in several clusters are "
-        "taken back first (409 with `clusters` and `edits`).",
+        "taken back first (409 with `clusters` and `edits`). With queues in several clusters `changes` has the `edits` "
+        "for each. A dry run answers the same, and 200 with `plan` and `edits` in the place of the 202.",
         role=TENANT_ADMIN,
     ),
     "business_lines_list": Operation(

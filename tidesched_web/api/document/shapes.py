@@ -133,6 +133,7 @@ COMPONENTS: dict[str, Any] = {
             "dry_run": {"type": "boolean", "const": True, "example": True},
             "plan": {"$ref": "#/components/schemas/Plan"},
             "dependents": {**_list(_FACTS), "description": "Of a deletion: what would go along."},
+            "edits": {**_FACTS, "description": "Of a deletion that is a quota change: the edits of that change."},
             "valid": {"type": "boolean", "description": "Of a policy: whether a session could run under it."},
             "findings": {**_list(_FACTS), "description": "Of a policy."},
             "difference": {**_list(_TEXT), "description": "Of a policy: its lines against the one that rules."},

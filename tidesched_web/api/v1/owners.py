@@ -180,10 +180,11 @@ class Tenants(Owners):
     def destroy(self, request: Request, pk: int) -> Response:
         """Delete it; refused (409 `in_use`) while it has queues or quotas. Platform admins only.
 
-        Quotas are taken back by a change first: the refusal names the `clusters` and the `edits` that do it.
+        Changes take them away first: the refusal names the `clusters`, and the `edits` or `changes` that do it.
         """
         tenant = self.get_object()
         require_administrator(self.access)
+        changes.refuse_queues(tenant, expected_version(request))
         return self.remove(request, tenant)
 
 
@@ -234,14 +235,16 @@ class Projects(Owners):
         project = self.get_object()
         require_admin_of(self.access, project.tenant_id)
         reason, version = self.said(request)["reason"], expected_version(request)
+        changes.refuse_queues(project, version)
         clusters = clusters_with_quota_of(project)
         if not clusters:
-            changes.refuse_queues(project, version)
             return self.remove(request, project)
         if is_dry_run(request) and len(clusters) == 1:
             key = key_of("project", project.tenant.slug, project.slug)
             changes.require_versions(clusters[0], {} if version is None else {key: version})
-            return preview(self, clusters[0], {key: None})
+            answer = preview(self, clusters[0], {key: None})
+            answer.data["edits"] = {key: None}
+            return answer
         change = changes.remove_project(
             project=project, access=self.access, reason=reason, version=version, source="api"
         )

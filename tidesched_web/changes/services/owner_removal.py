@@ -1,4 +1,4 @@
-"""Deleting a project that has quotas: a change of its cluster's tree, with plan, approval and rollback."""
+"""Deleting a project or tenant that has queues or quotas: changes of trees, with plan, approval and rollback."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from django.utils.translation import gettext as _
 
-from tidesched_web.accounts.models import Project
+from tidesched_web.accounts.models import Project, Tenant
 from tidesched_web.changes.models import QuotaChange
 from tidesched_web.changes.removal_selectors import removals_of
 from tidesched_web.changes.services.applying import carry_out
@@ -41,32 +41,39 @@ def remove_project(
     return carry_out(cluster=clusters[0], edits={key: None}, access=access, reason=reason, source=source, versions=seen)
 
 
-def refuse_queues(project: Project, version: int | None = None) -> None:
-    """Refuse to delete a project with queues, with the edits of the one change that deletes both where there is one.
+def refuse_queues(owner: Tenant | Project, version: int | None = None) -> None:
+    """Refuse to delete a tenant or project with queues, with the change of each cluster that takes them away.
 
-    What was looked at in another ``version`` is stale first of all, which is said elsewhere.
+    ``changes`` has their edits, of the clusters in which no gang is left; ``edits`` those of the only one. What was
+    looked at in another ``version`` is stale first of all, which is said elsewhere.
 
     Raises:
         DomainError: ``in_use`` (409).
     """
-    found = removals_of(project)
-    if not found or (version is not None and version != project.version):
+    found = removals_of(owner)
+    if not found or (version is not None and version != owner.version):
         return
     extra: dict[str, Any] = {
-        "dependents": [group.to_json() for group in dependents_of(project)],
+        "dependents": [group.to_json() for group in dependents_of(owner)],
         "clusters": [one.cluster.slug for one in found],
+        "changes": [{"cluster": one.cluster.slug, "edits": dict(one.edits)} for one in found if not one.in_use],
     }
     in_use = [one for removal in found for one in removal.in_use]
     if in_use:
         named = listed(f"{one.queue.name} ({one.gangs})" for one in in_use[:_NAMED])
         text = _("Gangs run or wait in its queues: %(queues)s. A queue is deleted once its gangs have ended.")
         raise DomainError("in_use", text % {"queues": named}, extra)
+    if len(found) == 1:
+        extra["edits"] = dict(found[0].edits)
     if found[0].whole:
         text = _(
             "%(name)s has queues in %(cluster)s: the change with these edits deletes it with them. It is reviewed, "
             "approved where that is due, and can be rolled back."
         )
-        said = text % {"name": project.name, "cluster": found[0].cluster.slug}
-        raise DomainError("in_use", said, extra | {"edits": dict(found[0].edits)})
-    text = _("%(name)s has queues or quotas in several clusters: delete its queues in each of them first.")
-    raise DomainError("in_use", text % {"name": project.name}, extra)
+    else:
+        text = _(
+            "%(name)s has queues or quotas in %(cluster)s: in each of these clusters a change deletes the queues and "
+            "takes the quotas back. Then delete it."
+        )
+    said = text % {"name": owner.name, "cluster": listed(one.cluster.slug for one in found)}
+    raise DomainError("in_use", said, extra)
