@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import difflib
 import json
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -18,8 +18,7 @@ from tidesched_web.common.card_names import card_label
 from tidesched_web.common.models import ServiceType
 from tidesched_web.common.sentences import listed
 from tidesched_web.console import amounts, bars
-from tidesched_web.quota.tide import NO_DAY, WEEKDAYS
-from tidesched_web.quota.tide_rules import WEEKDAY_NAMES
+from tidesched_web.console.layer_words import DAYS, layer_lines, layer_words
 
 KIND_NAMES = {
     "rules": gettext_lazy("rules"),
@@ -66,7 +65,6 @@ FIELDS = {
 }
 # Who demands an approval.
 WHOSE = {"cluster": gettext_lazy("the cluster"), "tenant": gettext_lazy("tenant")}
-_DAYS = {**dict(zip(WEEKDAYS, WEEKDAY_NAMES, strict=True)), NO_DAY: gettext_lazy("no layer begins")}
 # Lines around a difference that are shown with it.
 CONTEXT = 3
 
@@ -145,28 +143,6 @@ def field_name(pointer: str) -> str:
     return before + " › ".join([str(FIELDS.get(steps[0], steps[0])), *steps[1:]])
 
 
-def day_words(days: Collection[str]) -> str:
-    """ "every day", "Saturday, Sunday": the days on which a layer begins, in their order."""
-    if len(days) == len(WEEKDAYS):
-        return _("every day")
-    return listed(str(_DAYS[day]) for day in WEEKDAYS if day in days)
-
-
-def layer_words(layer: Mapping[str, Any], number: int) -> str:
-    """ "night, every day, 22:00–07:00 (chat H200 −4)": a layer of a tide plan in a line."""
-    acts = [
-        f"{queue} {card_label(card)} {amounts.tide_amount(amount)}"
-        for queue, cards in layer["quota"].items()
-        for card, amount in cards.items()
-    ]
-    name = layer["name"] or _("layer %(n)s") % {"n": number}
-    words = [name, day_words(layer["days"]), f"{layer['start']}–{layer['end']}"]
-    if layer.get("ended_at"):
-        moment = reader_zone.named(dt.datetime.fromisoformat(layer["ended_at"]))
-        words.append(_("ended by hand at %(time)s until its next start") % {"time": moment})
-    return f"{_(', ').join(words)}{_(' (')}{listed(acts)}{_(')')}"
-
-
 def figure(pointer: str, value: Any, *, unset: str = "") -> str:
     """A figure as a person writes it."""
     if value is None:
@@ -189,7 +165,7 @@ def figure(pointer: str, value: Any, *, unset: str = "") -> str:
     if last == "layers":
         return _("; ").join(layer_words(layer, number) for number, layer in enumerate(value, start=1))
     if last == "exceptions":
-        return listed(_("%(day)s: %(counts)s") % {"day": day, "counts": _DAYS[to]} for day, to in value.items())
+        return listed(_("%(day)s: %(counts)s") % {"day": day, "counts": DAYS[to]} for day, to in value.items())
     return json.dumps(value, ensure_ascii=False, sort_keys=True)
 
 
@@ -210,7 +186,7 @@ def fields_of_plan(
         act = "new" if document is None else "gone" if (edits or {}).get(key, {}) is None else "changed"
         edit = (edits or {}).get(key) or {}
         service = str(edit.get("service_type") or (document or {}).get("service_type") or "")
-        said = [_field(entry, document or {}, service) for entry in differences]
+        said = [line for entry in differences for line in _lines(entry, document or {}, service)]
         # An empty map that comes or goes says nothing beside the figures that do.
         lines = [line for line in said if line.before != line.after or line.by] or said
         title = str(edit.get("name") or (document or {}).get("name") or "")
@@ -255,6 +231,22 @@ def _unset(entry: Mapping[str, Any], document: Mapping[str, Any]) -> str:
         limits = document.get("quota", {}).get(steps[1], {}) if steps[0] == "quota" else document
         return "0" if steps[0] == "card_quota" or limits.get("card_quota") else _("no limit")
     return _("no limit") if steps and steps[-1] in ("cpu_milli", "memory_bytes") else ""
+
+
+def _lines(entry: Mapping[str, Any], document: Mapping[str, Any], service: str) -> list[FieldLine]:
+    """What a difference says: a line, and of the layers of a tide plan one for each part that differs."""
+    if entry["field"] == "/layers" and all(isinstance(entry[side], list | None) for side in ("before", "after")):
+        found = layer_lines(entry["before"] or [], entry["after"] or [])
+        said = [FieldLine(field, before, after, "", "", "~") for field, before, after in found]
+        if said:
+            return said
+    return [_field(entry, document, service)]
+
+
+def set_words(entry: Mapping[str, Any]) -> str:
+    """ "18 (+2)": what a change makes of a figure, and by how much that is another one than what is there now."""
+    line = _field(entry, {}, "")
+    return f"{line.after}{_(' (')}{line.by}{_(')')}" if line.by else line.after
 
 
 def _field(entry: Mapping[str, Any], document: Mapping[str, Any], service: str) -> FieldLine:

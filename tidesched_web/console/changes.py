@@ -173,7 +173,7 @@ def _page(
             "asked": asked,
             "more_errors": plan.get("more_errors", 0) if is_open else 0,
             "warnings": _told(plan.get("warnings", ()), _error) if is_open else None,
-            "stale": _moved(found, plan.get("stale", ()), this.access) if is_open else None,
+            "stale": _still(_moved(found, plan.get("stale", ()), this.access), found, plan) if is_open else None,
             "merged": _moved(found, plan.get("merged", ()), this.access) if is_open else None,
             "refused": stale,
             "edited": _told(stale.extra.get("edited_since", ()), _difference) if stale else None,
@@ -295,6 +295,23 @@ def _moved(found: QuotaChange, entries: Sequence[dict[str, Any]], access: Access
     """What others changed since it was made, each with the change that did it, as far as the reader sees it."""
     writers = writers_of(found, part(entries).rows, access)
     return _told(entries, lambda entry: _difference(entry) | {"writer": writers.get((entry["object"], entry["field"]))})
+
+
+def _still(moved: Part, found: QuotaChange, plan: Mapping[str, Any]) -> Part:
+    """Beside what others set, what this change still sets, and how far that is from what is there now."""
+    wanted = {(one["object"], one["field"]): one for one in plan.get("fields", ())}
+    rows = []
+    for row, entry in zip(moved.rows, plan.get("stale", ()), strict=False):
+        mine = wanted.get((entry["object"], entry["field"]))
+        gone = found.edits.get(entry["object"], {}) is None
+        if gone:
+            still = _("deleted")
+        elif mine is None:
+            still = _("%(figure)s, as it is now") % {"figure": row["after"]}
+        else:
+            still = change_words.set_words(mine)
+        rows.append(row | {"still": still, "gone": gone})
+    return replace(moved, rows=rows)
 
 
 def _difference(entry: dict[str, Any]) -> dict[str, str]:

@@ -22,9 +22,9 @@ from tidesched_web.common.errors import DomainError
 from tidesched_web.common.sentences import listed
 from tidesched_web.common.time_zones import time_zones
 from tidesched_web.console import amounts, chart
-from tidesched_web.console.change_words import day_words
 from tidesched_web.console.figures import tide_preview
 from tidesched_web.console.forms.tide_plan import PlanForm, local_days
+from tidesched_web.console.layer_words import day_words
 from tidesched_web.console.methods import acts_by_post, takes_forms
 from tidesched_web.console.page import Page, page
 from tidesched_web.console.quota_at import next_changes, plans_on

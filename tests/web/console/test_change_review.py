@@ -30,6 +30,8 @@ def test_a_draft_on_a_base_that_moved_says_what_moved(world) -> None:
     assert "What was changed since this draft was made" in page
     by_whom = rf'data-label="Changed by"><span>admin,\s+<a class="num"\s+href="{BASE}changes/{first.pk}/">'
     assert re.search(by_whom, page), "who changed it, and by which change"
+    assert re.search(r'data-label="This change still sets"><strong>20 \(\+4\)</strong>', page), "not +4 on what was known"
+    assert "Understood: still set to 20 (+4)" in page
     refused = client.post(f"{BASE}changes/{second.pk}/apply/", {**NOW, "reason": "Second."})
     assert refused.status_code == 409
     assert ">\nSecond.</textarea>" in refused.content.decode(), "what was typed is kept"
@@ -38,6 +40,20 @@ def test_a_draft_on_a_base_that_moved_says_what_moved(world) -> None:
     assert "What was changed since" not in client.get(f"{BASE}changes/{second.pk}/").content.decode()
     act(client, second, "apply", reason="Second.", when="now")
     assert quota("search-training") == 20
+
+
+def test_what_a_draft_still_sets_is_said_for_each_figure_that_others_moved(world) -> None:
+    client = client_of(world.admin)
+    mine = drafted(client, {"queue/search-training": {"card_quota": {H200: 20}, "weight": 7}})
+    same = drafted(client, {"queue/search-training": {"card_quota": {H200: 20}, "weight": 5}})
+    gone = drafted(client, {"queue/search-training": None})
+    act(client, same, "apply", reason="First.", when="now")
+    page = client.get(f"{BASE}changes/{mine.pk}/").content.decode()
+    still = re.findall(r'data-label="This change still sets"><strong>([^<]+)</strong>', page)
+    assert sorted(still) == ["20, as it is now", "7 (+2)"]
+    assert "Understood: still set each as the table says" in page
+    page = client.get(f"{BASE}changes/{gone.pk}/").content.decode()
+    assert set(re.findall(r'data-label="This change still sets"><strong>([^<]+)</strong>', page)) <= {"deleted"}
 
 
 def test_who_moved_the_base_is_said_of_changes_alone_that_the_reader_sees(world, lead) -> None:

@@ -31,6 +31,43 @@ def test_the_layers_of_a_tide_plan_are_said_in_words() -> None:
     assert said == "2027-01-01: Sunday, 2027-01-02: no layer begins"
 
 
+def told(before: list, after: list) -> list[tuple[str, str, str]]:
+    """The lines of a change that makes these layers of those."""
+    fields = [{"object": "tide-plan/night", "field": "/layers", "before": before, "after": after}]
+    (found,) = change_words.fields_of_plan(fields, base={"tide-plan/night": {}})
+    return [(line.field, line.before, line.after) for line in found.fields]
+
+
+def test_of_the_layers_of_a_tide_plan_only_what_differs_is_said() -> None:
+    """The whole old and new sentence of all layers stood in one cell each."""
+    night = {
+        "name": "night", "days": ["mon"], "start": "22:00", "end": "07:00", "quota": {"chat": {H200: {"add": -4}}},
+    }  # fmt: skip
+    noon = {"name": "", "days": list(WEEKDAYS), "start": "12:00", "end": "13:00", "quota": {"lab": {H200: {"set": 8}}}}
+    day = {**noon, "name": "day"}
+    assert told([night, noon], [{**night, "end": "06:00"}, noon]) == [
+        ("layer night: hours", "22:00–07:00", "22:00–06:00")
+    ]
+    more = {**night, "days": ["mon", "tue"], "quota": {"chat": {H200: {"add": -6}}, "lab": {H200: {"set": 2}}}}
+    assert told([noon, night], [noon, more]) == [
+        ("layer night: days", "Monday", "Monday, Tuesday"),
+        ("layer night: chat H200", "−4", "−6"),
+        ("layer night: lab H200", "–", "=\u00a02"),
+    ]
+    assert told([night], [night, day]) == [
+        ("new layer day", "–", "day, every day, 12:00–13:00 (lab H200 =\u00a08)"),
+    ]
+    assert told([night, noon], [night]) == [
+        ("layer 2 goes", "layer 2, every day, 12:00–13:00 (lab H200 =\u00a08)", "–"),
+    ]
+    assert told([noon], [day]) == [("layer day: name", "–", "day")]
+    assert told([night, day], [day, night]) == [("order of the layers", "night, day", "day, night")]
+    ended = {**night, "ended_at": "2026-01-05T23:30:00+00:00"}
+    assert told([night], [ended]) == [("layer night: ended by hand", "–", "2026-01-05 23:30 UTC")]
+    assert [line[0] for line in told([], [night])] == ["new layer night"]
+    assert told([night, night], [night]) != []
+
+
 @pytest.mark.parametrize(
     ("pointer", "words"),
     [
