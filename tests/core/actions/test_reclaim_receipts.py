@@ -86,6 +86,16 @@ def _scene() -> Snapshot:
     )
 
 
+def test_an_amount_has_cpu_and_memory_also_where_they_are_zero():
+    (reclaim,) = decide(_scene()).reclaims
+    uses = [amount for moment in reclaim.queues for amount in (moment.before, moment.after)]
+    for amount in (reclaim.needed, reclaim.freed, *uses):
+        said = amount.to_json()
+        assert sorted(said) == ["cards", "cpu_milli", "memory_bytes"]
+        assert said["cards"]
+    assert {(amount.cpu_milli, amount.memory_mib) for amount in uses} == {(0, 0)}
+
+
 def test_quota_and_use_of_both_queues_at_that_moment_follow_from_the_snapshot():
     given = _scene()
     _recomputed(given, decide(given))

@@ -79,11 +79,16 @@ class DecisionDocument(serializers.Serializer[Any]):
 
 
 class AmountDocument(serializers.Serializer[Any]):
-    """An amount of everything that is given out."""
+    """An amount of everything that is given out: the sum of what pods ask for."""
 
-    cpu_milli = serializers.IntegerField()
-    memory_bytes = serializers.IntegerField()
-    cards = serializers.DictField(child=serializers.FloatField())
+    cpu_milli = serializers.IntegerField(
+        help_text="Always there; 0 where no pod asks for CPU. Of a queue's use what counts against its quota: 0 too "
+        "where the policy counts no CPU of pods with cards (`cardUnlimitedCpuMemory`)."
+    )
+    memory_bytes = serializers.IntegerField(help_text="Always there; 0 where `cpu_milli` would be.")
+    cards = serializers.DictField(
+        child=serializers.FloatField(), help_text="Card name → count; empty where no pod asks for a card."
+    )
 
 
 class VictimDocument(serializers.Serializer[Any]):
