@@ -29,7 +29,7 @@ from tidesched_web.changes.selectors import (
 from tidesched_web.common.errors import DomainError
 from tidesched_web.common.plain_json import check_plain
 from tidesched_web.console import quota_grid
-from tidesched_web.console.changes import why_due
+from tidesched_web.console.change_page import why_due
 from tidesched_web.console.methods import acts_by_post
 from tidesched_web.console.page import Page, page
 from tidesched_web.console.quota_editor_words import words

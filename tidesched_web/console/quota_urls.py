@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from tidesched_web.console import changes, quota_editor, quota_tree
+from tidesched_web.console import change_acts, change_impact, change_page, changes, quota_editor, quota_tree
 
 urlpatterns = [
     path("clusters/<slug:slug>/quota/", quota_tree.tree, name="quota_tree"),
@@ -13,9 +13,9 @@ urlpatterns = [
     path("clusters/<slug:slug>/quota/edit/check/", quota_editor.check, name="quota_check"),
     path("clusters/<slug:slug>/quota/edit/review/", quota_editor.review, name="quota_review"),
     path("clusters/<slug:slug>/changes/", changes.changes, name="changes"),
-    path("clusters/<slug:slug>/changes/<int:pk>/", changes.change, name="change"),
-    path("clusters/<slug:slug>/changes/<int:pk>/impact/", changes.change_impact, name="change_impact"),
-    path("clusters/<slug:slug>/changes/<int:pk>/server/", changes.change_server, name="change_server"),
-    path("clusters/<slug:slug>/changes/<int:pk>/day/", changes.change_day, name="change_day"),
-    path("clusters/<slug:slug>/changes/<int:pk>/<slug:verb>/", changes.change_act, name="change_act"),
+    path("clusters/<slug:slug>/changes/<int:pk>/", change_page.change, name="change"),
+    path("clusters/<slug:slug>/changes/<int:pk>/impact/", change_impact.change_impact, name="change_impact"),
+    path("clusters/<slug:slug>/changes/<int:pk>/server/", change_impact.change_server, name="change_server"),
+    path("clusters/<slug:slug>/changes/<int:pk>/day/", change_impact.change_day, name="change_day"),
+    path("clusters/<slug:slug>/changes/<int:pk>/<slug:verb>/", change_acts.change_act, name="change_act"),
 ]

@@ -30,7 +30,9 @@ def test_a_draft_on_a_base_that_moved_says_what_moved(world) -> None:
     assert "What was changed since this draft was made" in page
     by_whom = rf'data-label="Changed by"><span>admin,\s+<a class="num"\s+href="{BASE}changes/{first.pk}/">'
     assert re.search(by_whom, page), "who changed it, and by which change"
-    assert re.search(r'data-label="This change still sets"><strong>20 \(\+4\)</strong>', page), "not +4 on what was known"
+    assert re.search(r'data-label="This change still sets"><strong>20 \(\+4\)</strong>', page), (
+        "not +4 on what was known"
+    )
     assert "Understood: still set to 20 (+4)" in page
     refused = client.post(f"{BASE}changes/{second.pk}/apply/", {**NOW, "reason": "Second."})
     assert refused.status_code == 409

@@ -78,8 +78,8 @@ def test_a_list_reads_of_each_change_what_it_shows_alone(world, lead) -> None:
 def many_queues(count: int) -> dict:
     """New queues with a dozen figures each: more than `LARGE` of them, and an object of the cluster for each."""
     new = {
-        "service_type": "training", "tenant": "search", "business_line": "search-training", "weight": 1, "priority": 40000,
-        "reclaimable": True, "state": "Open", "cpu_milli": 1000, "memory_bytes": 2**30, "card_quota": {H200: 0},
+        "service_type": "training", "tenant": "search", "business_line": "search-training", "weight": 1,
+        "priority": 40000, "reclaimable": True, "state": "Open", "cpu_milli": 1000, "memory_bytes": 2**30, "card_quota": {H200: 0},
     }  # fmt: skip
     return {f"queue/made-{n}": new for n in range(count)}
 
@@ -152,7 +152,14 @@ def test_the_plan_of_a_large_change_is_worked_out_once_while_nothing_of_it_moves
 def test_what_stands_beside_the_figures_is_bounded_too(world) -> None:
     client = client_of(world.admin)
     change = drafted(client, LOWER)
-    note = {"object": "queue/search-training", "field": "/weight", "code": "x", "detail": "Told.", "before": 1, "after": 2}
+    note = {
+        "object": "queue/search-training",
+        "field": "/weight",
+        "code": "x",
+        "detail": "Told.",
+        "before": 1,
+        "after": 2,
+    }
     more = change_parts.NOTES + 50
     QuotaChange.objects.filter(pk=change.pk).update(
         state=ChangeState.FAILED, plan=change.plan | {"warnings": [note] * more, "stale": [note] * more}

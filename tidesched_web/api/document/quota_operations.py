@@ -38,7 +38,8 @@ _OWNERS = {
     ),
     "tenants_destroy": Operation(
         "Delete a tenant",
-        _IN_USE + " A tenant that has quotas is refused too. The answer names the `clusters`, and in `changes` for each "
+        _IN_USE
+        + " A tenant that has quotas is refused too. The answer names the `clusters`, and in `changes` for each "
         "of them without a gang in its queues the `edits` of the quota change that deletes the queues and takes the "
         "quotas back first (`edits` alone where it is one cluster, or where there are quotas only). A dry run answers "
         "the same.",

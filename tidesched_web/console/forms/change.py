@@ -81,39 +81,28 @@ class ApplyForm(forms.Form):
         return cleaned
 
 
-class RejectForm(forms.Form):
-    """Why a change is rejected."""
+# What is asked for each decision, and what becomes of the answer; without that it has to be given.
+_WHY = {
+    "reject": (_("Why do you reject it?"), ""),
+    "cancel": (_("Why do you cancel it?"), _("Optional. Its author and its readers see it with the change.")),
+    "approve": (_("Why do you approve it?"), _("Optional. It is kept with the change and goes into the audit log.")),
+}
+
+
+class DecisionForm(forms.Form):
+    """Why somebody rejects, cancels or approves a change; its fields have the verb as their prefix."""
 
     reason = forms.CharField(
-        label=_("Why do you reject it?"),
         max_length=1000,
         widget=forms.Textarea(attrs={"rows": 2, "class": "form-control"}),
         error_messages={"required": _("Say why: the reason goes into the audit log.")},
     )
 
-
-class CancelForm(forms.Form):
-    """Why a change is cancelled; it may stay empty."""
-
-    reason = forms.CharField(
-        label=_("Why do you cancel it?"),
-        help_text=_("Optional. Its author and its readers see it with the change."),
-        max_length=1000,
-        required=False,
-        widget=forms.Textarea(attrs={"rows": 2, "class": "form-control"}),
-    )
-
-
-class ApproveForm(forms.Form):
-    """Why a change is approved; it may stay empty."""
-
-    reason = forms.CharField(
-        label=_("Why do you approve it?"),
-        help_text=_("Optional. It is kept with the change and goes into the audit log."),
-        max_length=1000,
-        required=False,
-        widget=forms.Textarea(attrs={"rows": 2, "class": "form-control"}),
-    )
+    def __init__(self, verb: str, data: Any = None) -> None:
+        super().__init__(data, prefix=verb)
+        field = self.fields["reason"]
+        field.label, field.help_text = _WHY[verb]
+        field.required = not field.help_text
 
 
 def _states() -> Iterator[tuple[str, str | Promise]]:

@@ -1,0 +1,259 @@
+"""The page of one change: what differs, what it would do, where it stands, and what can be done with it."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from django.http import HttpResponse
+from django.utils import timezone
+from django.utils.translation import gettext as _
+
+from tidesched_web.accounts.selectors import visible_tenants
+from tidesched_web.changes import services
+from tidesched_web.changes.acts import Act, agrees_by_applying, allowed_actions, refusal
+from tidesched_web.changes.ceiling_requests import NO_ROOM
+from tidesched_web.changes.forecast_selectors import forecast_of
+from tidesched_web.changes.impact import answered_about
+from tidesched_web.changes.inbox_selectors import approvers_of, tenants_of
+from tidesched_web.changes.models import CarryState, ChangeObject, ChangeState, QuotaChange
+from tidesched_web.changes.second_person import is_author
+from tidesched_web.changes.selectors import objects_of, writers_of
+from tidesched_web.common.errors import DomainError
+from tidesched_web.common.permissions import Access
+from tidesched_web.console import change_words, forecast_view, impact_view
+from tidesched_web.console.change_parts import FIGURES, OBJECTS, Part, part
+from tidesched_web.console.change_reading import change_of, plan_of
+from tidesched_web.console.forms.change import ApplyForm, DecisionForm
+from tidesched_web.console.page import Page, page
+from tidesched_web.console.rights import writes
+from tidesched_web.console.tide_reading import edited_plans, openings, plans_in_sight
+
+# What was sent for at once has an hour so near to when it was sent.
+A_MOMENT = dt.timedelta(minutes=1)
+
+
+@page(section="changes", topics="changes")
+def change(this: Page, pk: int) -> HttpResponse:
+    """One change: what differs, what it would do, where it stands, and what can be done with it."""
+    found = change_of(this, pk)
+    # A page that stands open follows the change by itself; its author may look elsewhere.
+    if not getattr(this.request, "htmx", None):
+        services.note_seen(change=found, access=this.access)
+    return change_page(this, found)
+
+
+def change_page(
+    this: Page,
+    found: QuotaChange,
+    *,
+    apply_form: ApplyForm | None = None,
+    reject_form: DecisionForm | None = None,
+    approve_form: DecisionForm | None = None,
+    cancel_form: DecisionForm | None = None,
+    stale: DomainError | None = None,
+    status: int = 200,
+) -> HttpResponse:
+    plan = plan_of(this, found)
+    reject_form = reject_form or DecisionForm("reject")
+    approve_form = approve_form or DecisionForm("approve")
+    cancel_form = cancel_form or DecisionForm("cancel")
+    if apply_form is None:
+        # An hour that is over was "at once" when it was sent.
+        ahead = found.apply_at if found.apply_at and found.apply_at > timezone.now() else None
+        at = ahead or [timezone.localtime().date(), None]
+        apply_form = ApplyForm(initial={"reason": found.reason, "when": "at" if ahead else "now", "at": at})
+    author = is_author(found, this.access)
+    acts = allowed_actions(found, this.access)
+    objects = plan.get("objects", ())
+    is_open = found.committed_at is None and found.state in (*QuotaChange.OPEN, ChangeState.FAILED)
+    errors = [_error(error) for error in plan.get("errors", ())] if is_open else []
+    fields = part(plan.get("fields", ()), this.request.GET.get("fields", ""), size=FIGURES)
+    written = part(objects, this.request.GET.get("objects", ""), size=OBJECTS)
+    due = bool(plan.get("approval", {}).get("due"))
+    waits = found.state == ChangeState.WAITING
+    # What has not arrived stands first.
+    carried = sorted(objects_of(found), key=_arrived) if found.committed_at else []
+    asked = part(change_words.asked_words(plan, found.base))
+    # What is asked for may be sent while the cluster has no room for it.
+    sendable = NO_ROOM if asked else frozenset()
+    asks_impact = is_open and bool(objects) and not errors
+    # What its author or anybody else was answered stands there until the question of this page is.
+    answered = answered_about(objects, subject=services.subject_of(found)) if asks_impact else None
+    bad = any(form.is_bound and form.errors for form in (apply_form, reject_form, approve_form, cancel_form))
+    return this.render(
+        "changes/change.html",
+        {
+            "live_object": f"changes {found.pk}",
+            "change": found,
+            "tenants": sorted(tenants_of([found], this.access).values(), key=lambda tenant: tenant.slug),
+            "plan": plan,
+            "fields": change_words.fields_of_plan(fields.rows, base=found.base, edits=found.edits),
+            "field_part": fields,
+            "objects": change_words.objects_of_plan(written.rows),
+            "object_part": written,
+            "errors": errors,
+            "blocks": (
+                bool(plan.get("more_errors")) or any(error["code"] not in sendable for error in plan.get("errors", ()))
+            )
+            if is_open
+            else False,
+            "asked": asked,
+            "more_errors": plan.get("more_errors", 0) if is_open else 0,
+            "warnings": _told(plan.get("warnings", ()), _error) if is_open else None,
+            "stale": _still(_moved(found, plan.get("stale", ()), this.access), found, plan) if is_open else None,
+            "merged": _moved(found, plan.get("merged", ()), this.access) if is_open else None,
+            "refused": stale,
+            "edited": _told(stale.extra.get("edited_since", ()), _difference) if stale else None,
+            "last_edit": _last_edit(found) if is_open and not author else None,
+            "due": due and found.state != ChangeState.APPROVED,
+            "why_due": why_due(this, plan),
+            "carried": part(carried),
+            "arrived": sum(map(_arrived, carried)),
+            "apply_form": apply_form,
+            "reject_form": reject_form,
+            "approve_form": approve_form,
+            "cancel_form": cancel_form,
+            "waits_for": approvers_of(found, this.access) if waits else None,
+            "zone": timezone.get_current_timezone_name(),
+            "author": author,
+            "acts": [act.value for act in acts],
+            "approval_refused": _approval_refused(found, this.access) if waits and Act.APPROVE not in acts else "",
+            "asks_impact": asks_impact,
+            "openings": openings(this, found.edits) if is_open and not objects and not errors else [],
+            "only_plan": _only_plan(this, found) if Act.EDIT in acts else "",
+            "earlier": answered(this, answered),
+            "expected": _expected(found, plan),
+            "came": _came(this, found),
+            "approved_note": _approved_note(found, this.access, acts, due=due),
+            "later": _has_hour(found),
+            "undone_by": found.rolled_back_by.order_by("-id").first(),
+        },
+        status=stale.status if stale else 400 if bad else status,
+    )
+
+
+def _only_plan(this: Page, found: QuotaChange) -> str:
+    """The tide plan that a change edits alone, where there is a page of it: it is no change of figures of the grid."""
+    names = edited_plans(found.edits)
+    return names[0] if len(names) == 1 and any(row.name == names[0] for row in plans_in_sight(this)) else ""
+
+
+def _approval_refused(found: QuotaChange, access: Access) -> str:
+    """Why the reader, who may change quota, is no second person for it; nothing where it is not theirs to decide."""
+    refused = refusal(found, access, Act.APPROVE)
+    return refused.message if refused is not None and refused.code == "approver_not_independent" else ""
+
+
+def _has_hour(found: QuotaChange) -> bool:
+    """Whether it is to be applied at an hour of its own; once it is closed, whether it was."""
+    if found.apply_at is None:
+        return False
+    since = (found.submitted_at or found.created_at) + A_MOMENT if found.closed_by else timezone.now()
+    return found.apply_at > since
+
+
+def _approved_note(found: QuotaChange, access: Access, acts: Sequence[Act], *, due: bool) -> str:
+    """What becomes of an approval where the reader applies the change at another hour than it was approved for."""
+    if found.state != ChangeState.APPROVED:
+        return ""
+    if Act.APPLY not in acts:
+        refused = refusal(found, access, Act.APPLY)
+        return refused.message if refused is not None and writes(access) else ""
+    if not due or found.apply_at is None:
+        return ""
+    if agrees_by_applying(found, access):
+        return _(
+            "Your approval counts for this change: applied by you at another hour, it is approved by you for that."
+        )
+    return _("It is approved for this hour and this reason: sent with others, it waits for a new approval.")
+
+
+def _arrived(row: ChangeObject) -> bool:
+    return row.state in (CarryState.APPLIED, CarryState.SKIPPED)
+
+
+def _last_edit(found: QuotaChange) -> Part | None:
+    """What its author edited last, for who looked at it before that."""
+    if found.revision == 1:
+        return None
+    return _told(services.edited_since(found, found.revision - 1), lambda entry: _difference(entry.as_json()))
+
+
+def _told(entries: Sequence[Any], say: Callable[[Any], dict[str, Any]]) -> Part:
+    """The first of them in words, and how many more there are."""
+    found = part(entries)
+    return replace(found, rows=[say(entry) for entry in found.rows])
+
+
+def _expected(found: QuotaChange, plan: dict[str, Any]) -> impact_view.ImpactView | None:
+    """What was known of its effect when it was decided."""
+    kept = plan.get("impact")
+    return (
+        impact_view.view_of(kept)
+        if found.state not in QuotaChange.OPEN and kept and not kept.get("unavailable")
+        else None
+    )
+
+
+def _came(this: Page, found: QuotaChange) -> forecast_view.ForecastView | None:
+    """What came of it beside what was expected."""
+    shown = forecast_of(found, this.access) if found.committed_at else None
+    return forecast_view.forecast_view(shown) if shown is not None and (shown.rows or shown.hidden) else None
+
+
+def why_due(this: Page, plan: Mapping[str, Any]) -> list[str]:
+    """Who demands a second person, by the names that people gave them."""
+    why = [one for one in plan.get("approval", {}).get("why", ()) if one["kind"] != "ceiling"]
+    slugs = [one["name"] for one in why if one["kind"] == "tenant"]
+    names = dict(visible_tenants(this.access).filter(slug__in=slugs).values_list("slug", "name")) if slugs else {}
+    called = [names.get(one["name"], one["name"]) if one["kind"] == "tenant" else this.cluster.name for one in why]
+    return [f"{change_words.WHOSE[one['kind']]} {name}" for one, name in zip(why, called, strict=True)]
+
+
+def _error(error: dict[str, Any]) -> dict[str, Any]:
+    kind, name = change_words.object_name(error["object"]) if error.get("object") else ("", "")
+    return {
+        "kind": kind,
+        "name": name,
+        "field": change_words.field_name(error.get("field", "")),
+        "detail": error["detail"],
+        # Of cards the sentence says it itself, with what is in use.
+        "sibling": None if "card_quota" in error.get("field", "") else error.get("sibling"),
+    }
+
+
+def _moved(found: QuotaChange, entries: Sequence[dict[str, Any]], access: Access) -> Part:
+    """What others changed since it was made, each with the change that did it, as far as the reader sees it."""
+    writers = writers_of(found, part(entries).rows, access)
+    return _told(entries, lambda entry: _difference(entry) | {"writer": writers.get((entry["object"], entry["field"]))})
+
+
+def _still(moved: Part, found: QuotaChange, plan: Mapping[str, Any]) -> Part:
+    """Beside what others set, what this change still sets, and how far that is from what is there now."""
+    wanted = {(one["object"], one["field"]): one for one in plan.get("fields", ())}
+    rows = []
+    for row, entry in zip(moved.rows, plan.get("stale", ()), strict=False):
+        mine = wanted.get((entry["object"], entry["field"]))
+        gone = found.edits.get(entry["object"], {}) is None
+        if gone:
+            still = _("deleted")
+        elif mine is None:
+            still = _("%(figure)s, as it is now") % {"figure": row["after"]}
+        else:
+            still = change_words.set_words(mine)
+        rows.append(row | {"still": still, "gone": gone})
+    return replace(moved, rows=rows)
+
+
+def _difference(entry: dict[str, Any]) -> dict[str, str]:
+    kind, name = change_words.object_name(entry["object"])
+    return {
+        "kind": kind,
+        "name": name,
+        "field": change_words.field_name(entry["field"]),
+        "before": change_words.figure(entry["field"], entry["before"]),
+        "after": change_words.figure(entry["field"], entry["after"]),
+    }

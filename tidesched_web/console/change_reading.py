@@ -1,0 +1,37 @@
+"""What the pages about one change read first: the change, its plan, and what was answered about it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.http import Http404
+
+from tidesched_web.changes import services
+from tidesched_web.changes.impact import answer_of
+from tidesched_web.changes.impact_sight import within_sight
+from tidesched_web.changes.models import QuotaChange
+from tidesched_web.changes.selectors import visible_changes
+from tidesched_web.console import impact_view
+from tidesched_web.console.page import Page
+from tidesched_web.jobs.models import Job
+
+
+def change_of(this: Page, pk: int) -> QuotaChange:
+    found = visible_changes(this.access).filter(cluster=this.cluster, pk=pk).first()
+    if found is None:
+        raise Http404
+    services.take_turn(found)
+    return found
+
+
+def plan_of(this: Page, change: QuotaChange) -> dict[str, Any]:
+    """What it would do now, or did once it is written, as far as the reader may see it."""
+    return services.shown_plan(change=change, access=this.access)
+
+
+def answered(this: Page, job: Job | None) -> dict[str, Any] | None:
+    """The answer of a job about a change, as far as the reader may see it; None where there is none."""
+    if job is None or (job.result or {}).get("unavailable"):
+        return None
+    known = within_sight(answer_of(job), this.access, this.cluster.pk)
+    return {"view": impact_view.view_of(known), "impact": known, "at": job.finished_at}
