@@ -1,4 +1,4 @@
-"""What people do with a change: apply, approve, reject, cancel, retry, accept what moved, roll back."""
+"""What people do with a change: apply, take its time back, approve, reject, cancel, retry, accept what moved, roll back."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from tidesched_web.console.rights import need_writer
 @acts_by_post
 @page(section="changes")
 def change_act(this: Page, pk: int, verb: str) -> HttpResponse:
-    """Apply, approve, reject, cancel, retry, accept what moved, or roll back."""
+    """Apply, take its time back, approve, reject, cancel, retry, accept what moved, or roll back."""
     found = change_of(this, pk)
     need_writer(this)
     try:
@@ -89,6 +89,9 @@ def _act(this: Page, found: QuotaChange, verb: str) -> HttpResponse:
             messages.success(this.request, _("Change %(n)s is cancelled.") % {"n": found.pk})
         case "retry":
             services.retry(change=found, access=access, seen=seen)
+        case "unschedule":
+            services.edit_draft(change=found, access=access, apply_at=None, seen=seen)
+            messages.success(this.request, _("Its time is taken back: it is a draft again, and nothing is applied by itself."))
         case "rebase":
             services.edit_draft(change=found, access=access, rebase=True, seen=seen)
         case "reject":

@@ -270,6 +270,23 @@ def test_at_once_takes_the_place_of_an_hour_that_was_set_before(world) -> None:
     assert act(client, change, "apply", reason="Less is used.", when="now").state == ChangeState.APPLYING
 
 
+def test_the_time_of_a_scheduled_change_is_taken_back_without_cancelling_it(world, lead) -> None:
+    client, sunday = client_of(lead), {"when": "at", "at_0": "2999-11-29", "at_1": "02:00"}
+    change = act(client, drafted(client, LOWER), "apply", reason="Less is used.", **sunday)
+    address = f"{BASE}changes/{change.pk}/"
+    assert "Take the time back" in text_of(client.get(address))
+    assert "Take the time back" not in text_of(client_of(world.admin).get(address)), "it is its author's to edit"
+    refused = client_of(world.admin).post(f"{address}unschedule/", {"revision": 1}, follow=True)
+    assert "Only its author may edit a draft" in text_of(refused)
+    assert client.post(f"{address}unschedule/", {"revision": 9}).status_code == 412
+    change = act(client, change, "unschedule")
+    assert (change.state, change.apply_at, change.edits) == (ChangeState.DRAFT, None, LOWER)
+    page = text_of(client.get(address))
+    assert "Its time is taken back" in page
+    assert "Take the time back" not in page
+    assert act(client, change, "apply", reason="Less is used.", when="now").state == ChangeState.APPLYING
+
+
 def test_cancelling_asks_first_and_takes_a_reason(world, lead) -> None:
     author, address = client_of(lead), f"{BASE}changes/"
     change = drafted(author, LOWER)
