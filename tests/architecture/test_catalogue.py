@@ -27,6 +27,7 @@ APART = re.compile(r"\{% blocktranslate.*?endblocktranslate %\}", re.DOTALL)
 # What is written in the place of a name is Chinese often enough: its signs are those of the sentence.
 NAMED = re.compile(r"%\(\w+\)[sd]|\{\w+\}")
 PLACEHOLDER = re.compile(r"%\(\w+\)[sd]|%%|\{\w*\}|`[^`]*`")
+BY_HAND = r"^Take back now|layer\)s was taken back|nothing to take back|take back what it lends"
 # English term → the one Chinese word for it, and words that other texts once had for it.
 GLOSSARY = {
     # 任务 alone is no gang, and no pod: it is the word of background jobs.
@@ -39,7 +40,9 @@ GLOSSARY = {
     r"\baccounts?\b": ("账号", ("账户",)),
     r"\baudit entr(?:y|ies)\b": ("审计记录", ("审计条目",)),
     r"\bopen layers?\b|\blayer is open\b|\bopen now\b": ("生效", ("打开",)),
-    r"\btakes? back\b|\btaken back\b|\bcards back\b": ("回收", ("收回",)),
+    # Cards are reclaimed by an eviction; what a tide plan lends is taken back by hand, and no gang is evicted.
+    rf"^(?!.*(?:{BY_HAND})|Its time is).*(?:\btakes? back\b|\btaken back\b|\bcards back\b)": ("回收", ("收回", "取回")),
+    BY_HAND: ("收回", ("回收",)),
     r"\bcard types?\b|\bof each type\b|\bof which type\b": ("卡型", ("型号",)),
     r"\bauthor\b": ("提交人", ("作者",)),
     r"\bare in use\b|\bcards in use\b": ("在用", ("在使用", "使用中")),

@@ -21,6 +21,7 @@ from tidesched_web.console.forms.policy import APPLY, PolicyForm
 from tidesched_web.console.methods import acts_by_post, takes_forms
 from tidesched_web.console.page import Page, page
 from tidesched_web.console.paging import paged
+from tidesched_web.console.policy_words import policy_words
 from tidesched_web.console.rights import need_administrator
 from tidesched_web.console.text_differences import text_lines
 from tidesched_web.engine.demo import FOUNDING_POLICY
@@ -64,6 +65,7 @@ def policy(this: Page) -> HttpResponse:
             "revisions": revisions,
             "checked": checked,
             "findings": findings,
+            "words": policy_words(ruling.text) if ruling else None,
             "errors": sum(finding["severity"] == "error" for finding in findings),
             "history": len(revisions) == 20,
         },

@@ -8,7 +8,7 @@ from django.core.exceptions import PermissionDenied
 from django.http import HttpResponse
 from django.shortcuts import redirect
 from django.utils.translation import gettext as _
-from django.utils.translation import ngettext
+from django.utils.translation import gettext_lazy, ngettext
 
 from tidesched_web.changes import services as changes
 from tidesched_web.changes import tree_csv, tree_file
@@ -18,13 +18,25 @@ from tidesched_web.changes.tree_document import Documents, Edits
 from tidesched_web.changes.tree_import import edits_to
 from tidesched_web.clusters.selectors import card_aliases, card_names
 from tidesched_web.common.errors import DomainError
-from tidesched_web.console import amounts
+from tidesched_web.console import amounts, change_words
 from tidesched_web.console.methods import takes_forms
 from tidesched_web.console.page import Page, page
 
 YAML, CSV = "yaml", "csv"
 # A page shows at most so many lines of a difference; the review has them all.
 LINES_SHOWN = 200
+# What the sections of the file hold.
+_SECTIONS = {
+    "rules": gettext_lazy("Rules"),
+    "card-type": gettext_lazy("Card types"),
+    "tenant": gettext_lazy("Tenants"),
+    "project": gettext_lazy("Projects"),
+    "business-line": gettext_lazy("Business lines"),
+    "priority-class": gettext_lazy("Priority classes"),
+    "queue": gettext_lazy("Queues"),
+    "grant": gettext_lazy("Namespace grants"),
+    "tide-plan": gettext_lazy("Tide plans"),
+}
 
 
 def _may_write(this: Page) -> bool:
@@ -52,7 +64,11 @@ def tree_page(this: Page) -> HttpResponse:
     """Take the file, bring a file: what it would change, and then a change of it."""
     documents = read_tree(this.cluster, this.access)
     context: dict[str, Any] = {
-        "counts": [(tree_file.SECTIONS[kind], count) for kind, count in tree_file.sections(documents).items() if count],
+        "counts": [
+            (_SECTIONS[kind], tree_file.SECTIONS[kind], count)
+            for kind, count in tree_file.sections(documents).items()
+            if count
+        ],
         "may_write": _may_write(this),
         "line": _line(documents),
         "format": YAML,
@@ -69,6 +85,21 @@ def tree_page(this: Page) -> HttpResponse:
         "reason": sent.get("reason", "").strip(),
     }
     return _compared(this, documents, context)
+
+
+def _line_words(entry: dict[str, Any]) -> dict[str, str]:
+    """A line of the difference: its key and pointer as the file has them, with the words of the pages beside."""
+    kind, name = change_words.object_name(entry["object"])
+    said = change_words.figure_words(entry)
+    return {
+        "object": entry["object"],
+        "pointer": entry["field"],
+        "kind": kind,
+        "name": name,
+        "field": said["field"],
+        "before": said["before"],
+        "after": said["after"],
+    }
 
 
 def _text(this: Page) -> str:
@@ -101,7 +132,7 @@ def _compared(this: Page, documents: Documents, context: dict[str, Any]) -> Http
         context
         | {
             "compared": True,
-            "fields": fields[:LINES_SHOWN],
+            "fields": [_line_words(entry) for entry in fields[:LINES_SHOWN]],
             "more": max(0, len(fields) - LINES_SHOWN),
             "errors": plan["errors"] if plan else [],
             "more_errors": plan["more_errors"] if plan else 0,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import suppress
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
@@ -13,7 +14,7 @@ from scheduler_core.serde.policy.tree import MOST_LINES
 from tidesched_web.engine.extender_client import wrong_addresses
 from tidesched_web.engine.model import BadInput
 
-__all__ = ["MOST_LINES", "cooldown_seconds", "policy_findings"]
+__all__ = ["MOST_LINES", "Outline", "cooldown_seconds", "outline", "policy_findings"]
 
 
 def policy_findings(text: str) -> list[dict[str, Any]]:
@@ -54,3 +55,25 @@ def cooldown_seconds(text: str) -> float | None:
     except BadInput:
         return None
     return seconds or None
+
+
+@dataclass(frozen=True, slots=True)
+class Outline:
+    """The names in a policy: its actions in order, the plugins of each tier, schedulers with tiers of their own."""
+
+    actions: tuple[str, ...]
+    tiers: tuple[tuple[str, ...], ...]
+    profiles: tuple[str, ...]
+    as_upstream: bool
+
+
+@lru_cache(maxsize=64)
+def outline(text: str) -> Outline | None:
+    """What a policy consists of; None where it cannot be read."""
+    try:
+        policy = parse_policy(text)
+    except BadInput:
+        return None
+    tiers = tuple(tuple(plugin.name for plugin in tier) for tier in policy.tiers)
+    profiles = tuple(profile.scheduler for profile in policy.profiles)
+    return Outline(policy.actions, tiers, profiles, bool(policy.compatibility))

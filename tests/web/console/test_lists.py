@@ -15,6 +15,7 @@ from django.utils import timezone
 from tests.web.console import world as story
 from tests.web.console.cast import H200
 from tests.web.console.test_pages import LISTS, client_of
+from tidesched_web.accounts.models import User
 from tidesched_web.clusters.models import CardType, Node
 from tidesched_web.console import amounts, nodes
 from tidesched_web.console.figures import palette, quota_map, reclaims
@@ -578,3 +579,37 @@ def test_an_area_of_the_map_is_as_strong_as_its_quota_is_used() -> None:
             assert palette.contrast(tone, ink) >= 4.5, (used, theme)
             tones.add((theme, tone))
     assert len(tones) == 10, "each quarter has its own tone"
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "gangs/",
+        "queues/",
+        "nodes/",
+        "reclaims/",
+        "sessions/",
+        "changes/",
+        "drift/",
+        "quota/",
+        "tide-steps/",
+        "tree/export/",
+    ],
+)
+def test_the_csv_of_a_list_has_the_same_heads_in_each_language(world, path: str) -> None:
+    """They are names that programs read; the words of the page are in the CSV of a figure."""
+    client, found = client_of(world.admin), {}
+    for language in ("en", "zh-hans"):
+        User.objects.filter(pk=world.admin.pk).update(language=language)
+        text = client.get(f"{BASE}{path}", {"format": "csv"}).content.decode("utf-8-sig")
+        found[language] = text.splitlines()[0].split(",")
+    assert found["en"] == found["zh-hans"]
+    if path != "tree/export/":
+        assert [head for head in found["en"] if not re.fullmatch("[a-z_]+", head)] == []
+
+
+def test_the_csv_of_a_figure_has_the_words_of_its_table(world) -> None:
+    User.objects.filter(pk=world.admin.pk).update(language="zh-hans")
+    address = re.search(r'data-figure="([^"]+)"', client_of(world.admin).get(f"{BASE}sessions/").content.decode())[1]
+    text = client_of(world.admin).get(address, {"format": "csv"}).content.decode("utf-8-sig")
+    assert re.search("[\u4e00-\u9fff]", text.splitlines()[0])

@@ -8,6 +8,7 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from tests.web.console import world as story
 from tests.web.console.cast import H200, L40S
 from tests.web.console.test_pages import client_of
+from tidesched_web.accounts.models import User
 from tidesched_web.changes import adoption, tree_csv, tree_file
 from tidesched_web.changes.models import ChangeState, QuotaChange
 from tidesched_web.changes.selectors import read_tree
@@ -32,6 +33,17 @@ def test_the_export_holds_what_the_reader_sees(world):
     table = client_of(world.member).get(f"{EXPORT}?format=csv").content.decode()
     assert table.startswith("\ufeffqueue,service_type,tenant")
     assert "research" not in table
+
+
+def test_the_keys_of_the_file_stand_beside_the_words_of_the_pages(world):
+    client = client_of(world.admin)
+    text = changed(client.get(EXPORT).content.decode(), "NVIDIA-L40S: 14", "NVIDIA-L40S: 12")
+    User.objects.filter(pk=world.admin.pk).update(language="zh-hans")
+    assert "<dt>队列 <code>queues</code></dt>" in client.get(TREE).content.decode()
+    page = client.post(TREE, {"text": text, "format": "yaml", "act": "compare"}).content.decode()
+    assert '<code class="key fw-normal">queue/maps-route-inference</code>' in page
+    assert 'fw-normal">队列</span>' in page
+    assert '<span>L40S <code class="key">/card_quota/NVIDIA-L40S</code></span>' in page
 
 
 def changed(text, before, after):

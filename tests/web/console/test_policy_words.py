@@ -1,0 +1,52 @@
+"""The policy page says in words what the sessions under a text do."""
+
+from __future__ import annotations
+
+import html
+import re
+
+import pytest
+from django.utils import translation
+
+from scheduler_core.actions import ACTIONS
+from scheduler_core.plugins import PLUGINS
+from tests.web.console import world as story
+from tests.web.console.test_pages import client_of
+from tidesched_web.accounts.models import User
+from tidesched_web.console import policy_words
+from tidesched_web.engine.demo import FOUNDING_POLICY
+
+
+@pytest.mark.parametrize(("words", "known"), [(policy_words.ACTIONS, ACTIONS), (policy_words.PLUGINS, PLUGINS)])
+def test_each_action_and_plugin_has_words_in_each_language(words: dict, known: dict) -> None:
+    assert sorted(words) == sorted(known)
+    with translation.override("zh-hans"):
+        assert [name for name, text in words.items() if not re.search("[\u4e00-\u9fff]", str(text))] == []
+
+
+def test_a_policy_in_words_has_its_actions_in_order_its_tiers_and_its_cool_down() -> None:
+    said = policy_words.policy_words(FOUNDING_POLICY)
+    assert [one.name for one in said.actions] == ["enqueue", "allocate", "backfill", "reclaim"]
+    assert [[one.name for one in tier] for tier in said.tiers] == [
+        ["priority", "gang", "conformance"], ["predicates", "capacity-card", "nodeorder"],
+    ]  # fmt: skip
+    assert (said.reclaims, said.as_upstream, said.profiles) == (True, False, [])
+    assert said.cool_down
+    assert policy_words.policy_words("actions: [") is None
+    upstream = policy_words.policy_words(f"compatibility: volcano\n{FOUNDING_POLICY}")
+    assert (upstream.as_upstream, upstream.cool_down) == (True, None)
+
+
+@pytest.mark.django_db
+def test_the_policy_page_says_what_sessions_do() -> None:
+    """It had the YAML text alone."""
+    world = story.full()
+    pages = []
+    for language in ("en", "zh-hans"):
+        User.objects.filter(pk=world.admin.pk).update(language=language)
+        page = client_of(world.admin).get("/clusters/demo/policy/").content.decode()
+        pages.append(" ".join(html.unescape(re.sub(r"<[^>]+>", " ", page)).split()))
+    assert "What do sessions do under it?" in pages[0]
+    assert re.search("enqueue decides which gangs .* reclaim evicts whole gangs of other queues", pages[0])
+    assert "An evicted gang is not evicted again by reclaim for" in pages[0]
+    assert "会话" in pages[1].partition("enqueue")[0]

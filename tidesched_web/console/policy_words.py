@@ -1,0 +1,92 @@
+"""What a policy does, in words: its actions in order, its cool-down, and what the plugins of each tier are for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from django.utils.functional import Promise
+from django.utils.translation import gettext_lazy as _
+
+from tidesched_web.engine.policy_check import cooldown_seconds, outline
+
+ACTIONS: Final[dict[str, Promise]] = {
+    "enqueue": _("decides which gangs are admitted: those whose minimum fits the quota and what was promised"),
+    "elect": _("chooses one gang that has waited long, for which nodes are kept"),
+    "allocate": _("binds admitted gangs to what is free, each with its minimum or not at all"),
+    "reserve": _("keeps the nodes of the elected gang free, or releases them"),
+    "backfill": _("places pods that ask for nothing but a place"),
+    "preempt": _("evicts by priority inside a queue"),
+    "gangpreempt": _("evicts for a whole gang at once inside its queue: surplus first, then gangs"),
+    "reclaim": _("evicts whole gangs of other queues for a gang that is entitled to more"),
+    "gangreclaim": _("evicts for a whole gang at once from other queues: surplus first, then gangs"),
+    "shuffle": _("evicts what plugins want placed elsewhere"),
+}
+PLUGINS: Final[dict[str, Promise]] = {
+    "binpack": _("fills the nodes that are fullest first"),
+    "capacity": _("gives each queue a ceiling, a deserved share and a guarantee"),
+    "capacity-card": _("counts quota by card type, and lets inference reclaim from training"),
+    "card-model": _("sends pods to the card models that they name, and keeps others off rare cards"),
+    "cdp": _("spares a pod that has just been placed"),
+    "conformance": _("never evicts what the cluster itself needs"),
+    "coscheduling": _("binds the pods of a group once enough of them have a place"),
+    "default-preemption": _("takes a node from pods of lower priority for a pod that finds none"),
+    "deviceshare": _("counts single cards and shares of cards as Volcano's device plugins do"),
+    "drf": _("lets the gang with the smaller dominant share go first"),
+    "extender": _("asks a service of one's own by HTTP"),
+    "fragmentation": _("chooses the node on which the least of what is left becomes useless"),
+    "gang": _("runs a gang with its minimum or not at all"),
+    "machine-group": _("keeps private machines for the pods of their group"),
+    "nodegroup": _("says which groups of nodes the gangs of a queue may use"),
+    "nodeorder": _("says which of the fitting nodes is best"),
+    "numa-aware": _("gives pods CPUs of one NUMA cell where they ask for it"),
+    "overcommit": _("admits no more than the cluster, a little enlarged, could hold"),
+    "pdb": _("evicts no pod that a PodDisruptionBudget protects"),
+    "predicates": _("says on which nodes a pod may be"),
+    "priority": _("lets higher priority go first, of gangs and of pods"),
+    "priority-sort": _("takes the pods of a profile one by one, higher priority first"),
+    "proportion": _("divides the cluster between queues by weight"),
+    "requested-to-capacity-ratio": _("rates nodes by how full they would be"),
+    "rescheduling": _("moves pods away from nodes that are used much more than others"),
+    "reservation": _("keeps nodes free for one gang that would otherwise starve"),
+    "resourcequota": _("admits no gang whose pods the API server would refuse"),
+    "sla": _("admits a gang that has waited as long as it may, and keeps room for it"),
+    "task-topology": _("places pods of a gang together, or apart, as they ask"),
+    "tdm": _("lends machines to revocable work at certain hours"),
+    "usage": _("keeps off nodes that are loaded, whatever was requested there"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Named:
+    """An action or a plugin, and what it does; no words for one of another maker."""
+
+    name: str
+    does: Promise | str
+
+
+@dataclass(frozen=True, slots=True)
+class PolicyWords:
+    """What a policy does. ``cool_down`` in seconds, None where an evicted gang may be evicted again at once."""
+
+    actions: list[Named]
+    tiers: list[list[Named]]
+    profiles: list[str]
+    reclaims: bool
+    cool_down: float | None
+    as_upstream: bool
+
+
+def policy_words(text: str) -> PolicyWords | None:
+    """What the sessions under a text do; None where none could run under it."""
+    found = outline(text)
+    if found is None:
+        return None
+    return PolicyWords(
+        [Named(name, ACTIONS.get(name, "")) for name in found.actions],
+        [[Named(name, PLUGINS.get(name, "")) for name in tier] for tier in found.tiers],
+        list(found.profiles),
+        "reclaim" in found.actions,
+        cooldown_seconds(text),
+        found.as_upstream,
+    )
