@@ -41,7 +41,7 @@ GLOSSARY = {
     r"\baudit entr(?:y|ies)\b": ("审计记录", ("审计条目",)),
     r"\bopen layers?\b|\blayer is open\b|\bopen now\b": ("生效", ("打开",)),
     # Cards are reclaimed by an eviction; what a tide plan lends is taken back by hand, and no gang is evicted.
-    rf"^(?!.*(?:{BY_HAND})|Its time is).*(?:\btakes? back\b|\btaken back\b|\bcards back\b)": ("回收", ("收回", "取回")),
+    rf"^(?!.*(?:{BY_HAND})).*(?:\btakes? back\b|\btaken back\b|\bcards back\b)": ("回收", ("收回", "取回")),
     BY_HAND: ("收回", ("回收",)),
     r"\bcard types?\b|\bof each type\b|\bof which type\b": ("卡型", ("型号",)),
     r"\bauthor\b": ("提交人", ("作者",)),

@@ -233,6 +233,8 @@ def _moved(found: QuotaChange, entries: Sequence[dict[str, Any]], access: Access
 
 def _still(moved: Part, found: QuotaChange, plan: Mapping[str, Any]) -> Part:
     """Beside what others set, what this change still sets, and how far that is from what is there now."""
+    if not moved:
+        return moved
     wanted = {(one["object"], one["field"]): one for one in plan.get("fields", ())}
     rows = []
     for row, entry in zip(moved.rows, plan.get("stale", ()), strict=False):
