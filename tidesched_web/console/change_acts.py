@@ -1,4 +1,4 @@
-"""What people do with a change: apply, take its time back, approve, reject, cancel, retry, accept what moved, roll back."""
+"""What people do with a change: apply, take its time back, approve, reject, cancel, retry, rebase, roll back."""
 
 from __future__ import annotations
 
@@ -91,7 +91,9 @@ def _act(this: Page, found: QuotaChange, verb: str) -> HttpResponse:
             services.retry(change=found, access=access, seen=seen)
         case "unschedule":
             services.edit_draft(change=found, access=access, apply_at=None, seen=seen)
-            messages.success(this.request, _("Its time is taken back: it is a draft again, and nothing is applied by itself."))
+            messages.success(
+                this.request, _("Its time is taken back: it is a draft again, and nothing is applied by itself.")
+            )
         case "rebase":
             services.edit_draft(change=found, access=access, rebase=True, seen=seen)
         case "reject":

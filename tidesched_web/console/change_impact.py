@@ -13,7 +13,7 @@ from tidesched_web.changes.impact import answer_of, start_day_impact, within_sig
 from tidesched_web.changes.models import QuotaChange
 from tidesched_web.changes.server_check import server_check
 from tidesched_web.console import impact_view
-from tidesched_web.console.change_reading import answered, change_of, plan_of
+from tidesched_web.console.change_reading import answer_shown, change_of, plan_of
 from tidesched_web.console.export import csv_response
 from tidesched_web.console.methods import takes_forms
 from tidesched_web.console.page import Page, page
@@ -71,7 +71,7 @@ def _waiting(this: Page, impact: Mapping[str, Any]) -> dict[str, Any]:
 
 def _earlier(this: Page, impact: Mapping[str, Any]) -> dict[str, Any] | None:
     """What was answered to the same question before, while it is asked anew."""
-    return answered(this, earlier_answer(impact.get("job") or 0))
+    return answer_shown(this, earlier_answer(impact.get("job") or 0))
 
 
 def _other_revision(this: Page, found: QuotaChange) -> HttpResponse | None:

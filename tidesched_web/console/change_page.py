@@ -25,7 +25,7 @@ from tidesched_web.common.errors import DomainError
 from tidesched_web.common.permissions import Access
 from tidesched_web.console import change_words, forecast_view, impact_view
 from tidesched_web.console.change_parts import FIGURES, OBJECTS, Part, part
-from tidesched_web.console.change_reading import change_of, plan_of
+from tidesched_web.console.change_reading import answer_shown, change_of, plan_of
 from tidesched_web.console.forms.change import ApplyForm, DecisionForm
 from tidesched_web.console.page import Page, page
 from tidesched_web.console.rights import writes
@@ -124,7 +124,7 @@ def change_page(
             "asks_impact": asks_impact,
             "openings": openings(this, found.edits) if is_open and not objects and not errors else [],
             "only_plan": _only_plan(this, found) if Act.EDIT in acts else "",
-            "earlier": answered(this, answered),
+            "earlier": answer_shown(this, answered),
             "expected": _expected(found, plan),
             "came": _came(this, found),
             "approved_note": _approved_note(found, this.access, acts, due=due),

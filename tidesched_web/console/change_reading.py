@@ -17,6 +17,7 @@ from tidesched_web.jobs.models import Job
 
 
 def change_of(this: Page, pk: int) -> QuotaChange:
+    """The change that the address names; a large one goes on in a turn of the large works."""
     found = visible_changes(this.access).filter(cluster=this.cluster, pk=pk).first()
     if found is None:
         raise Http404
@@ -29,7 +30,7 @@ def plan_of(this: Page, change: QuotaChange) -> dict[str, Any]:
     return services.shown_plan(change=change, access=this.access)
 
 
-def answered(this: Page, job: Job | None) -> dict[str, Any] | None:
+def answer_shown(this: Page, job: Job | None) -> dict[str, Any] | None:
     """The answer of a job about a change, as far as the reader may see it; None where there is none."""
     if job is None or (job.result or {}).get("unavailable"):
         return None

@@ -79,7 +79,8 @@ def many_queues(count: int) -> dict:
     """New queues with a dozen figures each: more than `LARGE` of them, and an object of the cluster for each."""
     new = {
         "service_type": "training", "tenant": "search", "business_line": "search-training", "weight": 1,
-        "priority": 40000, "reclaimable": True, "state": "Open", "cpu_milli": 1000, "memory_bytes": 2**30, "card_quota": {H200: 0},
+        "priority": 40000, "reclaimable": True, "state": "Open", "cpu_milli": 1000, "memory_bytes": 2**30,
+        "card_quota": {H200: 0},
     }  # fmt: skip
     return {f"queue/made-{n}": new for n in range(count)}
 
