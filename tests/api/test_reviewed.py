@@ -10,7 +10,7 @@ from tests.api.cast import A100, H200, ApiClient
 from tests.api.test_quota_changes import EDITS, act, drafted
 from tidesched_web.accounts import services as accounts
 from tidesched_web.accounts.independence_selectors import standings_of
-from tidesched_web.accounts.models import Membership, PlatformRole, User
+from tidesched_web.accounts.models import Membership, PlatformRole, Project, User
 from tidesched_web.changes.models import QuotaChange
 from tidesched_web.changes.services import apply_due
 from tidesched_web.clusters.models import CardType, Cluster
@@ -151,9 +151,10 @@ def test_a_dry_run_of_an_old_version_is_refused(world):
 
 
 def test_a_dry_run_of_an_old_version_is_refused_of_plans_projects_and_the_policy(world):
-    admin, east, project = world.client("admin"), world.clusters["east"], world.tenants["acme"].projects.get()
+    admin, east = world.client("admin"), world.clusters["east"]
+    project = Project.objects.create(tenant=world.tenants["acme"], slug="lab", name="Lab")
     plan = write_tide_plan(cluster=east, name="nights", document={"layers": [NIGHT]}, actor="tests")
-    limits = {"inference": {"card_quota": {H200: 8, A100: 1}}}
+    limits = {"inference": {"card_quota": {A100: 1}}}
     body = {"quota": {"east": limits}, "reason": "x"}
     assert admin.change("PATCH", f"projects/{project.pk}/", body, If_Match="*").status_code == 200
     project.refresh_from_db()

@@ -13,6 +13,7 @@ from scheduler_core.plugins import PLUGINS
 from tests.web.console import world as story
 from tests.web.console.test_pages import client_of
 from tidesched_web.accounts.models import User
+from tidesched_web.clusters.models import PolicyRevision
 from tidesched_web.console import policy_words
 from tidesched_web.engine.demo import FOUNDING_POLICY
 
@@ -41,6 +42,7 @@ def test_a_policy_in_words_has_its_actions_in_order_its_tiers_and_its_cool_down(
 def test_the_policy_page_says_what_sessions_do() -> None:
     """It had the YAML text alone."""
     world = story.full()
+    PolicyRevision.objects.filter(cluster=world.cluster).update(text=FOUNDING_POLICY)
     pages = []
     for language in ("en", "zh-hans"):
         User.objects.filter(pk=world.admin.pk).update(language=language)

@@ -1,7 +1,7 @@
 """The plan of a large change, kept for a moment: the parts of its page, and who looks at it again, share one.
 
 It is of one state of the change and of the tree, for readers with the same sight, in their language and zone. What is
-in use, and which tide layer is open, may be so much older. Whoever decides about a change plans it anew.
+in use, and which tide layer is open, may be so much older. A decision about a change plans it anew.
 """
 
 from __future__ import annotations

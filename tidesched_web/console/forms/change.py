@@ -82,7 +82,7 @@ class ApplyForm(forms.Form):
 
 
 # What is asked for each decision, and what becomes of the answer; without that it has to be given.
-_WHY = {
+_WHY: dict[str, tuple[Promise, Promise | str]] = {
     "reject": (_("Why do you reject it?"), ""),
     "cancel": (_("Why do you cancel it?"), _("Optional. Its author and its readers see it with the change.")),
     "approve": (_("Why do you approve it?"), _("Optional. It is kept with the change and goes into the audit log.")),
@@ -90,7 +90,7 @@ _WHY = {
 
 
 class DecisionForm(forms.Form):
-    """Why somebody rejects, cancels or approves a change; its fields have the verb as their prefix."""
+    """Why a person rejects, cancels or approves a change; its fields have the verb as their prefix."""
 
     reason = forms.CharField(
         max_length=1000,
@@ -101,7 +101,7 @@ class DecisionForm(forms.Form):
     def __init__(self, verb: str, data: Any = None) -> None:
         super().__init__(data, prefix=verb)
         field = self.fields["reason"]
-        field.label, field.help_text = _WHY[verb]
+        field.label, field.help_text = _WHY[verb]  # type: ignore[assignment]
         field.required = not field.help_text
 
 
