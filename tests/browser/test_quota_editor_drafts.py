@@ -268,5 +268,5 @@ def test_who_had_not_seen_what_moved_is_shown_it_at_the_review(site: str, open_b
     moved = page.locator("[aria-labelledby=stale-title]")
     expect(moved).to_contain_text("21")
     expect(page.get_by_role("button", name="Apply", exact=True)).to_be_disabled()
-    page.get_by_role("button", name="I have seen it").click()
+    page.get_by_role("button", name="Understood: still set to 22").click()
     expect(page.get_by_role("button", name="Apply", exact=True)).to_be_enabled()
