@@ -8,7 +8,7 @@ from functools import cache
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
 
 from tests.browser import demo as product
 from tests.browser import servers
@@ -20,6 +20,9 @@ ROOT = servers.ROOT
 SCREENS = ROOT / "test-results" / "screens"
 AXE = ROOT / "node_modules" / "axe-core" / "axe.min.js"
 
+
+# Playwright's own patience of five seconds is no statement about the product.
+expect.set_options(timeout=60_000)
 
 # What axe looks at, and each violation as one line.
 AUDIT = """

@@ -21,7 +21,7 @@ LONG_MINUTES = 20
 def least_for(size: Size) -> dict[str, int]:
     """How often what people came for is done at least: as often as half of the minutes."""
     often = max(1, int(size.minutes / 2))
-    return {kind: often for kind in deeds.KINDS if size.hostile or kind != deeds.HOARD}
+    return dict.fromkeys(deeds.KINDS, often)
 
 
 def rules_for(size: Size) -> Rules:
@@ -29,27 +29,6 @@ def rules_for(size: Size) -> Rules:
     return Rules(at_least=AT_LEAST if size.minutes >= LONG_MINUTES else 0, least=least_for(size))
 
 
-# The form that the test suite runs: five minutes with the coming and the going, few pages, no neighbour.
-SHORT = Size(
-    "short",
-    minutes=4,
-    pages=30,
-    readers=8,
-    accounts=6,
-    lanes=2,
-    remedies=1,
-    browsers=("quota admin one", "auditor"),
-    neighbour=False,
-    # Beside other suites on few processors its browsers would wait for a minute and longer, and give up.
-    nice=0,
-    rules=Rules(
-        at_least=1,
-        least=dict.fromkeys((deeds.EDIT, deeds.RECEIPT, deeds.ROUND, deeds.FOLLOWED, deeds.HOUR, deeds.HOARD), 1),
-        times=False,
-        stops=False,
-        memory=False,
-    ),
-)
 RUNS = {
     "calm": Size("calm", CALM_MINUTES),
     "faults": Size("faults", 30, faults=True),
@@ -67,23 +46,21 @@ def main() -> int:
     parser.add_argument("--results", type=Path, default=RESULTS, help="where the reports go")
     given = parser.parse_args()
     wanted = given.runs or list(RUNS)
-    if unknown := set(wanted) - {*RUNS, SHORT.name}:
+    if unknown := set(wanted) - {*RUNS}:
         parser.error(f"there is no run {min(unknown)}; known: {', '.join(RUNS)}")
     if len(wanted) > 1:
         asked = {"--minutes": given.minutes, "--pages": given.pages, "--readers": given.readers}
         more = [text for name, value in asked.items() if value for text in (name, str(value))]
         command = [sys.executable, "-m", "tests.crew", "--results", str(given.results), *more]
         return max([subprocess.run([*command, one], check=False).returncode for one in wanted])
-    size = {SHORT.name: SHORT, **RUNS}[wanted[0]]
+    size = RUNS[wanted[0]]
     size = dataclasses.replace(
         size,
         minutes=given.minutes or size.minutes,
         pages=given.pages or size.pages,
         readers=given.readers or size.readers,
     )
-    if size.name != SHORT.name:
-        size = dataclasses.replace(size, rules=rules_for(size))
-    told = run(size, given.results)
+    told = run(dataclasses.replace(size, rules=rules_for(size)), given.results)
     print(report.text(told))
     return 1 if told["failings"] else 0
 

@@ -41,6 +41,8 @@ ROOT = servers.ROOT
 TENANTS = ("atlas", "borealis", "cobalt", "delta", "ember", "fjord")
 COOL_DOWN_SECONDS = 240
 SAMPLE_SECONDS = 10
+BROWSERS = ("quota admin one", "quota admin two", "tenant admin", "auditor")
+NICE = 19
 
 
 @dataclass(frozen=True)
@@ -52,14 +54,8 @@ class Size:
     pages: int = 300
     readers: int = 50
     accounts: int = 15
-    lanes: int = len(LANES)
-    remedies: int = len(REMEDIES)
-    browsers: tuple[str, ...] = ("quota admin one", "quota admin two", "tenant admin", "auditor")
-    hostile: bool = True
-    neighbour: bool = True
     faults: bool = False
     demo: str = "S"
-    nice: int = 19
     rules: Rules = field(default_factory=Rules)
 
 
@@ -72,12 +68,12 @@ def cast_of(size: Size) -> list[Person]:
         for number in range(size.accounts)
     ]
     roles = {"tenant admin": ("tenant admin", "borealis"), "auditor": ("auditor", "")}
-    others = [Person(names(one), *roles.get(one, ("admin", ""))) for one in size.browsers]
+    others = [Person(names(one), *roles.get(one, ("admin", ""))) for one in BROWSERS]
     alone = [Person(names(one), "admin") for one in ("neighbour", "timekeeper")]
     return [*crowd, *others, *alone, Person(names("stranger"))]
 
 
-def browser_works(size: Size) -> dict[str, Callable[[Scene], None]]:
+def browser_works() -> dict[str, Callable[[Scene], None]]:
     """What the people in browsers do, by who they are."""
     known: dict[str, Callable[[Scene], None]] = {
         "quota admin one": lambda scene: editors.work(
@@ -89,7 +85,7 @@ def browser_works(size: Size) -> dict[str, Callable[[Scene], None]]:
         "tenant admin": lambda scene: tenant_admin.work(scene, names("tenant admin")),
         "auditor": lambda scene: auditor.work(scene, names("auditor")),
     }
-    return {name: known[name] for name in size.browsers}
+    return {name: known[name] for name in BROWSERS}
 
 
 def store_whole(path: Path, text: str) -> None:
@@ -212,12 +208,10 @@ def commit() -> str:
 def play(scene: Scene, size: Size, watch: Watch) -> None:
     """Everybody at the same time, until the end; whatever is under way is finished."""
     people = [
-        guarded(scene, f"platform {queue}", lambda one, queue=queue: platform.work(one, queue))
-        for queue in LANES[: size.lanes]
+        guarded(scene, f"platform {queue}", lambda one, queue=queue: platform.work(one, queue)) for queue in LANES
     ]
     people += [
-        guarded(scene, f"follower {queue}", lambda one, queue=queue: advice.remedies(one, queue))
-        for queue in REMEDIES[: size.remedies]
+        guarded(scene, f"follower {queue}", lambda one, queue=queue: advice.remedies(one, queue)) for queue in REMEDIES
     ]
     people += [guarded(scene, f"planner {queue}", lambda one, queue=queue: advice.later(one, queue)) for queue in LATER]
     people += [
@@ -226,12 +220,10 @@ def play(scene: Scene, size: Size, watch: Watch) -> None:
     ]
     people.append(guarded(scene, "one who waits", advice.waits))
     people.append(guarded(scene, "lender", lender.work))
-    people += [guarded(scene, name, work) for name, work in browser_works(size).items()]
-    if size.hostile:
-        people.append(guarded(scene, "hostile visitor", hostile.work))
-    if size.neighbour:
-        account = next(one for one in scene.people if one.name == names("neighbour"))
-        people.append(guarded(scene, "neighbour", lambda one: neighbour.work(one, account)))
+    people += [guarded(scene, name, work) for name, work in browser_works().items()]
+    people.append(guarded(scene, "hostile visitor", hostile.work))
+    account = next(one for one in scene.people if one.name == names("neighbour"))
+    people.append(guarded(scene, "neighbour", lambda one: neighbour.work(one, account)))
     if size.faults:
         people.append(guarded(scene, "saboteur", saboteur.work))
     with crowd(scene, size):
@@ -258,7 +250,7 @@ def run(size: Size, results: Path) -> dict[str, Any]:
         started = time.monotonic()
         with demo.running(folder, size=size.demo) as site, timekeeper(folder):
             ready = time.monotonic() - started
-            os.nice(size.nice - os.nice(0))
+            os.nice(NICE - os.nice(0))
             scene = Scene(site, ends_at=time.time() + 600)
             set_up(scene, cast_of(size))
             began = time.time()
@@ -269,7 +261,7 @@ def run(size: Size, results: Path) -> dict[str, Any]:
             memories = list(watch.memories.values())
             record = report.figures(
                 name=size.name,
-                people=f"{size.pages} open pages, {size.readers} readers, {len(size.browsers)} browsers, "
+                people=f"{size.pages} open pages, {size.readers} readers, {len(BROWSERS)} browsers, "
                 f"demo {size.demo}, ready in {ready:.0f} s",
                 seconds=time.time() - began,
                 commit=commit(),
@@ -282,7 +274,7 @@ def run(size: Size, results: Path) -> dict[str, Any]:
                 restarts=watch.restarts,
                 notes=scene.notes,
                 failings=failings(scene.book, scene.ledger, scene.faults, memories, size.rules)
-                + scene.deeds.failings(scene.faults, size.rules.least, tuple(names(one) for one in size.browsers)),
+                + scene.deeds.failings(scene.faults, size.rules.least, tuple(names(one) for one in BROWSERS)),
                 done=dict(scene.deeds.done),
             )
             report.store(record, results)

@@ -33,18 +33,16 @@ SHOWN = 8
 
 @dataclass(frozen=True)
 class Rules:
-    """Which gates hold in a run. In CI only counts do: neither milliseconds nor memory of so short a time.
+    """Which gates hold in a run.
 
     ``at_least``: how many promises of each of ``kinds`` have to be compared, so that no run holds by saying nothing;
-    ``least``: how often what people came for has to be done. ``stops``: whether a person whose work stops counts.
+    ``least``: how often what people came for has to be done.
     """
 
     at_least: int = AT_LEAST
     kinds: tuple[str, ...] = KINDS
     least: dict[str, int] = field(default_factory=dict)
     times: bool = True
-    stops: bool = True
-    memory: bool = True
 
 
 @dataclass
@@ -150,12 +148,11 @@ def failings(book: Book, ledger: Ledger, faults: FaultLog, memories: list[Memory
             lines.append(f"promises not checked: {kind}: {count[OPEN]}")
         if kind in rules.kinds and known < rules.at_least:
             lines.append(f"too few promises: {kind}: {known} of at least {rules.at_least}")
-    lines += grouped([one for one in unexcused(ledger, faults) if rules.stops or one.kind != STOPPED])
+    lines += grouped(unexcused(ledger, faults))
     if rules.times:
         lines += slow(ledger, faults, enough=FEWEST if rules.at_least else 0)
-    if rules.memory:
-        for one in memories:
-            grown = one.growth()
-            if grown is not None and grown > GROWTH:
-                lines.append(f"grew: {one.name}: {100 * grown:+.1f} % since its first ten minutes")
+    for one in memories:
+        grown = one.growth()
+        if grown is not None and grown > GROWTH:
+            lines.append(f"grew: {one.name}: {100 * grown:+.1f} % since its first ten minutes")
     return lines
