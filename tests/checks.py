@@ -12,6 +12,7 @@ from pathlib import Path
 
 from cryptography.fernet import Fernet
 
+from tests import own_servers
 from tidesched_web.embedded.disposable import DisposableServers
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -37,8 +38,7 @@ def main(arguments: list[str]) -> int:
     with tempfile.TemporaryDirectory(prefix="tidesched-checks-") as name:
         folder = Path(name)
         folder.chmod(0o711)
-        servers = DisposableServers(folder)
-        servers.start()
+        servers = own_servers.start(folder)
         try:
             environment = _environment(folder, servers)
             wrong = [] if write else [*_missing_migrations(environment), *_deployment_warnings(environment)]

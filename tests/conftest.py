@@ -1,12 +1,10 @@
-"""One real PostgreSQL and one real Valkey for the whole run, started before Django reads its settings.
-
-`DATABASE_URL` and `REDIS_URL` name servers to use instead.
-"""
+"""A real PostgreSQL and a real Valkey for each process that runs tests, started before Django reads its settings."""
 
 import atexit
 import os
 import secrets
 import shutil
+import sys
 import tempfile
 import warnings
 from collections.abc import Iterator
@@ -16,9 +14,10 @@ from typing import Any
 import django
 import pytest
 from cryptography.fernet import Fernet
+from django.db import connections
 from hypothesis import HealthCheck, settings
 
-from tidesched_web.embedded.disposable import DisposableServers
+from tests import own_servers
 
 # Wall time is no test: on a busy machine a single draw may take seconds.
 settings.register_profile("patient", deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -27,7 +26,6 @@ settings.load_profile("patient")
 # All users may enter, since PostgreSQL may run as another one; no other may list it.
 _FOLDER = Path(tempfile.mkdtemp(prefix="tidesched-tests-"))
 _FOLDER.chmod(0o711)
-_SERVERS: list[DisposableServers] = []
 
 
 def _start() -> None:
@@ -38,27 +36,26 @@ def _start() -> None:
     os.environ["ALLOWED_HOSTS"] = "*"
     os.environ.setdefault("SECRET_KEY", secrets.token_urlsafe(50))
     os.environ.setdefault("TIDESCHED_KEYS", Fernet.generate_key().decode())
-    # Workers inherit the environment of the process that hands out the tests; they must not share its servers.
-    inherited = os.environ.get("TESTS_STARTED_SERVERS", "").split()
-    given = [name for name in ("DATABASE_URL", "REDIS_URL") if os.environ.get(name) and name not in inherited]
-    if len(given) == 2:
+    if _hands_out():
         return
-    servers = DisposableServers(_FOLDER)
-    servers.start()
+    servers = own_servers.start(_FOLDER)
     atexit.register(servers.stop)
-    _SERVERS.append(servers)
-    own = {"DATABASE_URL": servers.database_url, "REDIS_URL": servers.redis_url}
-    os.environ.update({name: url for name, url in own.items() if name not in given})
-    os.environ["TESTS_STARTED_SERVERS"] = " ".join(own.keys() - given)
+    os.environ["DATABASE_URL"], os.environ["REDIS_URL"] = servers.database_url, servers.redis_url
+
+
+def _hands_out() -> bool:
+    """Whether this process only hands tests out to workers, which have servers of their own."""
+    asked = any(argument.startswith(("-n", "--numprocesses")) for argument in sys.argv)
+    return asked and "PYTEST_XDIST_WORKER" not in os.environ
 
 
 _start()
 # Only now: pytest-django would read the settings before this file if its configuration named them.
 os.environ["DJANGO_SETTINGS_MODULE"] = "tidesched_web.settings"
 django.setup()
-# And not left behind: a worker of pytest-xdist that inherited it would read the settings before this file as well, and
-# so share the servers of the process that started it.
+# And not left behind: a worker of pytest-xdist that inherited it would read the settings before this file as well.
 del os.environ["DJANGO_SETTINGS_MODULE"]
+connections["default"].settings_dict["TEST"]["TEMPLATE"] = own_servers.TEMPLATE
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -19,8 +19,8 @@ from tidesched_web.api.document.served import document
 from tidesched_web.api.v1 import connections
 from tidesched_web.common import live_hub
 
-LONG = bool(os.environ.get("REST_EXAMPLES"))
-EXAMPLES = int(os.environ.get("REST_EXAMPLES") or 1)
+LONG = "REST_EXAMPLES" in os.environ
+EXAMPLES = int(os.environ.get("REST_EXAMPLES", "1"))
 SEED = int(os.environ.get("REST_SEED") or 1)
 PHASES = tuple((os.environ.get("REST_PHASES") or ",".join(conformance.PHASES)).split(",")) if LONG else ("examples",)
 WHOLE = "examples" in PHASES  # the phase that knows a right request for each operation

@@ -1,7 +1,7 @@
 """Bodies that no client sends: each write refuses them at the place that is wrong, and does nothing of them.
 
 Two kinds: bytes that are hardly a body (random, far too deep, far too long), and good requests of which one place is
-hostile (`hostile`). The short form sends a few of each to every write, `make proof-rest` two hundred; `REST_PART=2/12`
+hostile (`hostile`). The short form sends a few of each to every write, `make proof-rest` more; `REST_PART=2/12`
 looks at the second twelfth of the writes, and `REST_SEED` draws others. `REST_RESULTS=folder` keeps what each write was
 found to do (`results`). Forms of pages: `test_hostile_forms`.
 """
@@ -28,7 +28,7 @@ from tidesched_web.api.document.served import document
 from tidesched_web.api.v1 import connections
 
 LONG = bool(os.environ.get("REST_EXAMPLES"))
-OF_EACH = 200 if LONG else 4
+OF_EACH = int(os.environ.get("REST_EXAMPLES", "4"))
 SEED = int(os.environ.get("REST_SEED") or 1)
 PART, PARTS = map(int, (os.environ.get("REST_PART") or "1/1").split("/"))
 FOLDER = os.environ.get("REST_RESULTS") or ""

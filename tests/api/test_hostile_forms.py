@@ -1,8 +1,8 @@
 """Forms that no browser sends: a page refuses them in words and does nothing of them, whatever it is asked to write.
 
 Each form is a good one, made of the fields that its own page shows and of `tests.matrix.bodies`, in which one field is
-missing, foreign, there twice or hostile. The short form sends a few to every write of a page, `make proof-rest` two
-hundred; `REST_PART`, `REST_SEED` and `REST_RESULTS` are those of `test_hostile_bodies`. Addresses of pages get hostile
+missing, foreign, there twice or hostile. The short form sends a few to every write of a page, `make proof-rest`
+more; `REST_PART`, `REST_SEED` and `REST_RESULTS` are those of `test_hostile_bodies`. Addresses of pages get hostile
 parameters too.
 """
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
@@ -18,6 +19,7 @@ from tidesched_web.console import assets
 
 ROOT = servers.ROOT
 SCREENS = ROOT / "test-results" / "screens"
+FLAKES = ROOT / "test-results" / "flakes.txt"
 AXE = ROOT / "node_modules" / "axe-core" / "axe.min.js"
 
 
@@ -75,6 +77,16 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.timeout(600))
             if missing and not os.environ.get("CI"):
                 item.add_marker(pytest.mark.skip(reason=missing))
+
+
+def pytest_runtest_logreport(report: pytest.TestReport) -> None:
+    """Only browser tests are run once more where they fail; that is never silent."""
+    if report.outcome == "rerun" and "PYTEST_XDIST_WORKER" not in os.environ:
+        FLAKES.parent.mkdir(exist_ok=True)
+        text = f"{report.nodeid} ran again, since it failed:\n{report.longreprtext}\n"
+        print(f"\n{text}", file=sys.stderr)
+        with FLAKES.open("a", encoding="utf-8") as file:
+            file.write(text)
 
 
 @pytest.fixture(scope="session")

@@ -18,6 +18,8 @@ from urllib.error import URLError
 from urllib.parse import urlsplit, urlunsplit
 from urllib.request import urlopen
 
+from tests import own_servers
+
 ROOT = Path(__file__).resolve().parents[2]
 
 
@@ -41,12 +43,12 @@ def with_redis_number(url: str, number: int) -> str:
 
 @contextlib.contextmanager
 def database(url: str) -> Iterator[str]:
-    """A fresh database on the server of `url`; it is dropped afterwards."""
+    """A fresh database with the schema on the server of `url`; it is dropped afterwards."""
     import psycopg
 
     name = f"browser_{secrets.token_hex(4)}"
     with psycopg.connect(with_database(url, "postgres"), autocommit=True) as connection:
-        connection.execute(f'CREATE DATABASE "{name}"')
+        connection.execute(f'CREATE DATABASE "{name}" TEMPLATE "{own_servers.TEMPLATE}"')
     try:
         yield with_database(url, name)
     finally:
@@ -56,10 +58,8 @@ def database(url: str) -> Iterator[str]:
 
 @contextlib.contextmanager
 def web(environment: dict[str, str], folder: Path, *, story: str) -> Iterator[str]:
-    """Migrate, fill with a story and serve; yields the address."""
+    """Fill with a story and serve; yields the address."""
     env = os.environ | environment
-    run = [sys.executable, "manage.py", "migrate", "--verbosity", "0"]
-    subprocess.run(run, cwd=ROOT, env=env, check=True, timeout=300)
     subprocess.run([sys.executable, "-m", "tests.browser.servers", story], cwd=ROOT, env=env, check=True, timeout=300)
     port = free_port()
     command = [sys.executable, "-m", "tidesched_web.embedded.web", "--port", str(port)]

@@ -62,6 +62,7 @@ def test_every_page(site: str, open_browser: Opener, theme: str, width: int, sub
         watched.check()
 
 
+@pytest.mark.proof
 def test_in_chinese(site: str, open_browser: Opener, subtests: pytest.Subtests) -> None:
     watched = open_browser(site, language="zh-hans")
     for name in ("audit", "audit-integrity", "tide-plan", "tide-plan-edit", "tree-file", "drift"):
@@ -69,6 +70,7 @@ def test_in_chinese(site: str, open_browser: Opener, subtests: pytest.Subtests) 
             visit(watched, name, PAGES[name], "zh-light-1440")
 
 
+@pytest.mark.proof
 @pytest.mark.parametrize(("theme", "width"), [("light", 1440), ("dark", 390)])
 def test_empty(bare_site: str, open_browser: Opener, theme: str, width: int, subtests: pytest.Subtests) -> None:
     watched = open_browser(bare_site, theme=theme, width=width)

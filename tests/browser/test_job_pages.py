@@ -27,6 +27,7 @@ def test_jobs_and_what_came_of_one(site: str, open_browser: Opener, theme: str, 
     assert watched.page.get_by_role("button", name="Stop it").is_visible()
 
 
+@pytest.mark.proof
 @pytest.mark.parametrize(("theme", "width"), [("light", 1440), ("dark", 390)])
 def test_nothing_has_taken_long(bare_site: str, open_browser: Opener, theme: str, width: int) -> None:
     watched = open_browser(bare_site, theme=theme, width=width)

@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 import re
 
-import pytest
 from playwright.sync_api import expect
 
 from tests.browser.conftest import Opener, Watched
@@ -17,8 +16,6 @@ from tidesched_web.embedded.up import PEOPLE_FILE
 
 TIDE_SECONDS = 120
 PAGES = ["", "queues/", "gangs/", "gangs/?order=waiting", "reclaims/", "sessions/", "nodes/", "alerts/"]
-
-pytestmark = pytest.mark.slow
 
 
 def number(watched: Watched, label: str) -> float:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 
 import pytest
@@ -30,10 +29,13 @@ PAGES = {
     "not-found": "/nothing/",
 }
 EMPTY = ["overview", "queues", "gangs", "reclaims", "sessions", "nodes", "alerts"]
-# Each theme and each width once; `make proof-pages` looks at all four.
-LOOKS = [("light", 1440), ("dark", 390)]
-if os.environ.get("LOOKS") == "all":
-    LOOKS += [("light", 390), ("dark", 1440)]
+# Each theme and each width once; `make proof-pages` looks at the other two.
+LOOKS = [
+    ("light", 1440),
+    ("dark", 390),
+    pytest.param("light", 390, marks=pytest.mark.proof),
+    pytest.param("dark", 1440, marks=pytest.mark.proof),
+]
 
 
 def visit(watched: Watched, name: str, path: str, mark: str) -> None:
@@ -64,6 +66,7 @@ def test_every_page(site: str, open_browser: Opener, theme: str, width: int, sub
             visit(watched, name, path, mark)
 
 
+@pytest.mark.proof
 @pytest.mark.parametrize(("theme", "width"), [("light", 1440), ("dark", 390)])
 def test_every_page_in_chinese(
     site: str, open_browser: Opener, theme: str, width: int, subtests: pytest.Subtests
@@ -75,6 +78,7 @@ def test_every_page_in_chinese(
     assert watched.page.locator("html").get_attribute("lang") == "zh-hans"
 
 
+@pytest.mark.proof
 @pytest.mark.parametrize(("theme", "width"), [("light", 1440), ("dark", 390)])
 def test_empty_pages_say_what_comes_next(
     bare_site: str, open_browser: Opener, theme: str, width: int, subtests: pytest.Subtests

@@ -46,6 +46,7 @@ EMPTY = ("tenants", "projects", "business-lines", "grants", "card-types", "polic
 WRONG = ("tenant-new", "queue-new", "grant-new", "user-new", "cluster-new")
 
 
+@pytest.mark.proof
 @pytest.mark.parametrize(("theme", "width"), LOOKS)
 def test_every_management_page(
     site: str, open_browser: Opener, theme: str, width: int, subtests: pytest.Subtests
@@ -56,6 +57,7 @@ def test_every_management_page(
             visit(watched, f"manage-{name}", path, f"{theme}-{width}")
 
 
+@pytest.mark.proof
 @pytest.mark.parametrize(("theme", "width"), [("light", 1440), ("dark", 390)])
 def test_in_chinese_and_with_mistakes(
     site: str, open_browser: Opener, theme: str, width: int, subtests: pytest.Subtests
@@ -74,6 +76,7 @@ def test_in_chinese_and_with_mistakes(
             watched.check()
 
 
+@pytest.mark.proof
 def test_empty_pages_say_what_comes_first(bare_site: str, open_browser: Opener, subtests: pytest.Subtests) -> None:
     watched = open_browser(bare_site)
     for name in EMPTY:

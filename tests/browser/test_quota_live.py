@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-import pytest
-
 from tests.browser.conftest import Opener
 from tests.browser.demo import Demo
 from tests.browser.journey import Place, raise_the_quota, roll_back
-
-pytestmark = pytest.mark.slow
 
 
 def test_from_a_waiting_gang_to_the_roll_back(demo: Demo, open_browser: Opener) -> None:

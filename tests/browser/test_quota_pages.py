@@ -28,6 +28,7 @@ def test_every_page(site: str, open_browser: Opener, theme: str, width: int, sub
         visit(chinese, "quota-editor", PAGES["quota-editor"], f"zh-{theme}-{width}")
 
 
+@pytest.mark.proof
 @pytest.mark.parametrize(("theme", "width"), [("light", 1440), ("dark", 390)])
 def test_empty_pages_say_what_comes_next(
     bare_site: str, open_browser: Opener, theme: str, width: int, subtests: pytest.Subtests

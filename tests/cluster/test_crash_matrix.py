@@ -1,14 +1,12 @@
 """Crash and pause matrix: whatever happens to the process that holds a cluster, the cluster sees each effect once.
 
 Real PostgreSQL, Valkey, Celery workers and the simulated cluster, each a process of its own. What is asserted is
-asserted on the simulated cluster's own log of the writes that it received. ``TIDESCHED_CRASH_MATRIX=full`` runs every
-failpoint with every action; without it a representative part runs.
+asserted on the simulated cluster's own log of the writes that it received.
 """
 
 from __future__ import annotations
 
 import os
-import sys
 from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -25,50 +23,40 @@ from tidesched_web.clusters.models import Cluster
 from tidesched_web.scheduling.models import ClusterLease, Decision, Reclaim, ReclaimState
 from tidesched_web.scheduling.pipeline.failpoints import NAMES
 
-pytestmark = [pytest.mark.crash, pytest.mark.slow, pytest.mark.timeout(120)]
+pytestmark = [pytest.mark.timeout(120)]
 
-FULL = os.environ.get("TIDESCHED_CRASH_MATRIX", "") == "full"
 GANG = 12
 # Reached before anything of the kind is decided, or only while settling: tested by the others' second process.
 _EVERYWHERE = [name for name in NAMES if not name.startswith(("settle.", "lease."))]
 _BIND = [name for name in _EVERYWHERE if not name.startswith("evict.")]
 _EVICT = [name for name in _EVERYWHERE if not name.startswith("bind.")]
 
-if FULL:
-    _CASES = [(kind, name, action) for kind, names in (("bind", _BIND), ("evict", _EVICT)) for name in names
-              for action in ("kill9", "pause")]  # fmt: skip
-    _DISTURBED = [(kind, name, what) for kind, name in (
-        ("bind", "send.before_batch"), ("bind", "bind.between_members"), ("bind", "bind.sent"),
-        ("evict", "evict.dry_run_done"), ("evict", "evict.between_members"), ("evict", "evict.sent"),
-    ) for what in ("broker", "database", "connections")]  # fmt: skip
-else:
-    _CASES = [
-        ("bind", "session.before_commit", "kill9"),
-        ("bind", "session.committed", "kill9"),
-        ("bind", "bind.between_members", "kill9"),
-        ("bind", "bind.sent", "kill9"),
-        ("bind", "session.before_commit", "pause"),
-        ("bind", "bind.between_members", "pause"),
-        ("evict", "evict.dry_run_done", "kill9"),
-        ("evict", "evict.between_members", "kill9"),
-        ("evict", "evict.sent", "kill9"),
-        ("evict", "evict.between_members", "pause"),
-    ]
-    _DISTURBED = [
-        ("bind", "bind.between_members", "broker"),
-        ("bind", "bind.sent", "database"),
-        ("evict", "evict.between_members", "database"),
-        ("evict", "evict.sent", "connections"),
-    ]
+# The gate's two; `make proof-crashes` has them all.
+_IN_THE_GATE = {("bind", "bind.between_members", "kill9"), ("evict", "evict.between_members", "kill9")}
 
 
-@pytest.fixture(scope="module", autouse=True)
-def _say_what_runs() -> None:
-    if not FULL:
-        sys.stderr.write(
-            f"\nA part of the crash matrix runs ({len(_CASES) + len(_DISTURBED)} cases); "
-            "TIDESCHED_CRASH_MATRIX=full runs all of it.\n"
-        )
+def _case(*case: str) -> Any:
+    return pytest.param(*case, marks=() if case in _IN_THE_GATE else pytest.mark.proof)
+
+
+_CASES = [
+    _case(kind, name, action)
+    for kind, names in (("bind", _BIND), ("evict", _EVICT))
+    for name in names
+    for action in ("kill9", "pause")
+]
+_DISTURBED = [
+    _case(kind, name, what)
+    for kind, name in (
+        ("bind", "send.before_batch"),
+        ("bind", "bind.between_members"),
+        ("bind", "bind.sent"),
+        ("evict", "evict.dry_run_done"),
+        ("evict", "evict.between_members"),
+        ("evict", "evict.sent"),
+    )
+    for what in ("broker", "database", "connections")
+]
 
 
 @pytest.fixture(scope="module")

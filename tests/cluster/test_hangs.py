@@ -19,14 +19,14 @@ import pytest
 
 from scheduler_core.serde.policy.founding import FOUNDING_POLICY
 from tests.cluster.servers import ROOT, SimulatedServer, eventually
-from tests.cluster.workers import LEASE_SECONDS, Broker, test_database_url
+from tests.cluster.workers import LEASE_SECONDS, Broker, database_address
 from tests.web.pipeline.stage import Stage
 from tidesched_web.clusters.models import PolicyRevision
 from tidesched_web.embedded.data_folder import DataFolder
 from tidesched_web.jobs.models import ReplacedProcess
 from tidesched_web.scheduling.models import ClusterLease, Session
 
-pytestmark = [pytest.mark.crash, pytest.mark.slow, pytest.mark.timeout(170)]
+pytestmark = [pytest.mark.timeout(170)]
 
 GANG = 4
 HANG_SECONDS = 8.0
@@ -78,7 +78,7 @@ class Supervised:
         self.folder = folder
         self.role = role
         environment = os.environ | {
-            "DATABASE_URL": test_database_url(),
+            "DATABASE_URL": database_address(),
             "REDIS_URL": broker.url,
             "DATA_DIR": str(folder),
             "PYTHONPATH": f"{plugin}:{ROOT}",
@@ -131,7 +131,10 @@ def _use_the_plugin(stage: Stage) -> None:
     newest.save()
 
 
-@pytest.mark.parametrize("kind", ["stopped", "locked", "looping", "looping alone"])
+@pytest.mark.parametrize(
+    "kind",
+    ["stopped", *(pytest.param(kind, marks=pytest.mark.proof) for kind in ("locked", "looping", "looping alone"))],
+)
 def test_a_worker_that_hangs_is_replaced(stage: Stage, tmp_path: Path, broker: Broker, plugin: Path, kind: str) -> None:
     if kind.startswith("looping"):
         _use_the_plugin(stage)
@@ -168,6 +171,7 @@ def test_a_worker_that_hangs_is_replaced(stage: Stage, tmp_path: Path, broker: B
     assert epochs == sorted(epochs), "an old epoch wrote after a newer one"
 
 
+@pytest.mark.proof
 def test_a_pool_process_that_hangs_is_replaced_alone(
     transactional_db: None, tmp_path: Path, broker: Broker, plugin: Path
 ) -> None:

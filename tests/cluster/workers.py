@@ -19,7 +19,7 @@ from tidesched_web.embedded.valkey import Valkey
 LEASE_SECONDS = 3.0
 
 
-def test_database_url() -> str:
+def database_address() -> str:
     """The address of the database that the tests themselves use."""
     parts = urlsplit(os.environ["DATABASE_URL"])
     return urlunsplit(parts._replace(path="/" + str(connection.settings_dict["NAME"])))
@@ -76,7 +76,7 @@ class Worker:
         self.name = name
         self.log = folder / f"{name}.log"
         environment = os.environ | {
-            "DATABASE_URL": test_database_url(),
+            "DATABASE_URL": database_address(),
             "REDIS_URL": broker.url,
             "DATA_DIR": str(folder),
             "TIDESCHED_LEASE_SECONDS": str(lease_seconds),

@@ -28,7 +28,7 @@ from tidesched_web.quota.models import Queue, SyncState
 from tidesched_web.quota.waking import PUSH_TASK
 from tidesched_web.scheduling.models import ClusterLease, Decision, DecisionState, Reclaim, ReclaimState
 
-pytestmark = [pytest.mark.crash, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.timeout(600)]
 
 SECONDS = 180.0
 GANG, REPLICAS, QUEUES = 12, 8, 20

@@ -31,7 +31,7 @@ from tidesched_web.clusters.kubernetes.reflector import Reflector
 from tidesched_web.scheduling.models import Decision, DecisionState, Session
 
 FULL = os.environ.get("TIDESCHED_KUBE_SCALE", "") == "full"
-pytestmark = [pytest.mark.slow, pytest.mark.crash, pytest.mark.timeout(3600 if FULL else 600)]
+pytestmark = [pytest.mark.timeout(3600 if FULL else 600)]
 
 NODES = 500 if FULL else 30
 CARDS = NODES * 8

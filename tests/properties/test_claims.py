@@ -18,7 +18,7 @@ from tests import builders as b
 from tests.properties.shrink import smallest
 from tests.reference.aftermath import carry_out
 
-SESSIONS = int(os.environ.get("RANDOM_SESSIONS", "200"))
+SESSIONS = int(os.environ.get("RANDOM_SESSIONS", "60"))
 CARDS = ("A100", "H200")
 
 seeds = st.integers(min_value=0, max_value=2**32 - 1)

@@ -20,7 +20,7 @@ from scheduler_core.serde.result import dump
 from tests import builders as b
 from tests.properties.clusters import random_cluster
 
-SESSIONS = int(os.environ.get("RANDOM_SESSIONS", "200"))
+SESSIONS = int(os.environ.get("RANDOM_SESSIONS", "60"))
 ODD = (
     None, True, [], {}, "", "x", "\x00", "-1", "1e400", "9" * 40, "1Ei", "NaN", "A|A|", "|", "{}", "[1]", '{"A": 1e9}',
     "2026-13-45", "0001-01-01T00:00:00Z", "9999-12-31T23:59:59Z", 0, -1, 0.5, 10**12, 2**63, -(2**63), 2**70, 1e300,

@@ -24,7 +24,7 @@ from tests.properties.shrink import smallest
 from tests.properties.test_sessions import digest_of_many
 from tests.reference.aftermath import carry_out
 
-SESSIONS = int(os.environ.get("RANDOM_SESSIONS", "200"))
+SESSIONS = int(os.environ.get("RANDOM_SESSIONS", "60"))
 STEP = 30
 
 seeds = st.integers(min_value=0, max_value=2**32 - 1)
@@ -154,11 +154,8 @@ def test_the_loop_places_most_of_them():
     assert seen["left to Python"] > 10, seen
 
 
-@pytest.mark.slow
 @pytest.mark.timeout(900)
-@pytest.mark.skipif(
-    os.environ.get("EMPTY_CACHE") != "1", reason="compiles the whole engine once more: `make proof-kernels` does it"
-)
+@pytest.mark.proof
 def test_an_empty_and_a_warm_kernel_cache_give_the_same_bytes(tmp_path):
     def elsewhere():
         code = "from tests.properties.test_sessions import digest_of_many; print(digest_of_many(5))"

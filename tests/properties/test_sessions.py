@@ -30,7 +30,7 @@ from tests.reference.aftermath import carry_out
 from tests.reference.invariants import broken
 from tests.reference.session import FOUNDING, decide
 
-SESSIONS = int(os.environ.get("RANDOM_SESSIONS", "200"))
+SESSIONS = int(os.environ.get("RANDOM_SESSIONS", "60"))
 ROUNDS = 6
 
 seeds = st.integers(min_value=0, max_value=2**32 - 1)

@@ -21,7 +21,7 @@ import redis
 from tidesched_web.embedded import identity, sockets
 from tidesched_web.env import BASE_DIR
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.timeout(300)]
 
 PROCESSES = {"postgres", "valkey", "web", "web-2", "sessions", "push", "work", "what-if", "beat"}
 
@@ -173,6 +173,7 @@ def test_a_second_start_on_the_folder_is_refused(installation: Installation) -> 
     assert "Traceback" not in done.stderr
 
 
+@pytest.mark.proof
 @pytest.mark.parametrize("name", ["web", "web-2"])
 def test_while_one_web_process_stands_still_the_other_answers(installation: Installation, name: str) -> None:
     pid = installation.processes()[name]["pid"]
@@ -207,6 +208,7 @@ class Visitor:
         return [row["slug"] for row in self.rest.get("/tenants/").json()["results"]]
 
 
+@pytest.mark.proof
 def test_while_the_database_stands_still_each_request_is_refused_and_no_write_is_lost(
     installation: Installation,
 ) -> None:
@@ -245,7 +247,10 @@ def test_while_the_database_stands_still_each_request_is_refused_and_no_write_is
     assert sorted(visitor.tenants()) == ["early-0", "early-1", "early-2", "early-3", "late"]
 
 
-@pytest.mark.parametrize("name", sorted(PROCESSES))
+@pytest.mark.parametrize(
+    "name",
+    [name if name == "sessions" else pytest.param(name, marks=pytest.mark.proof) for name in sorted(PROCESSES)],
+)
 def test_each_killed_process_comes_back(installation: Installation, name: str) -> None:
     before = installation.processes()[name]["pid"]
     os.kill(before, signal.SIGKILL)
@@ -289,6 +294,7 @@ def test_after_a_kill_of_the_supervisor_a_new_start_recovers(installation: Insta
     assert installation.are_ready()
 
 
+@pytest.mark.proof
 def test_after_a_kill_of_all_a_new_start_recovers(installation: Installation) -> None:
     assert installation.supervisor is not None
     pids = [process["pid"] for process in installation.processes().values()]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
 from django.db import transaction
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -45,7 +44,6 @@ EDITS = st.fixed_dictionaries(
 )  # fmt: skip
 
 
-@pytest.mark.slow
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(edits=EDITS, data=st.data())
 def test_applied_and_rolled_back_leaves_the_documents_as_they_were(ground, edits, data):

@@ -149,7 +149,6 @@ class Actor:
 
 
 @pytest.mark.django_db(transaction=True)
-@pytest.mark.slow
 @pytest.mark.timeout(600)
 def test_eight_people_at_once_leave_a_sound_tree_and_a_log_that_tells_it():
     ground = ground_module.build()

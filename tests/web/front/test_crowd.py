@@ -20,7 +20,7 @@ from asgiref.sync import async_to_sync
 
 from tests.browser import servers
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.proof, pytest.mark.timeout(600)]
 
 STREAMS_OF_EACH = 20
 READERS = 50

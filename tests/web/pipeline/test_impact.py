@@ -18,7 +18,7 @@ from django.db import transaction
 
 from tests.cluster.objects import CARD, QUEUES, job
 from tests.cluster.servers import ROOT, eventually
-from tests.cluster.workers import test_database_url as database_url
+from tests.cluster.workers import database_address as database_url
 from tests.web.pipeline.stage import NAMESPACE_NAME, Stage
 from tidesched_web.accounts.models import User
 from tidesched_web.changes import impact, impact_day
