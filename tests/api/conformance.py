@@ -8,10 +8,9 @@ from __future__ import annotations
 
 import functools
 import threading
-from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import schemathesis
@@ -26,13 +25,12 @@ from schemathesis.checks import CHECKS
 from schemathesis.config import SchemathesisConfig
 from schemathesis.core.failures import Failure, FailureGroup
 from schemathesis.core.parameters import ParameterLocation
-from schemathesis.engine import Status, events, from_schema, observations
-from schemathesis.engine.run import PhaseName
+from schemathesis.engine import events, from_schema, observations
 from schemathesis.specs.openapi import checks as openapi_checks
 from schemathesis.specs.openapi.checks import is_unexpected_http_status_case
 from werkzeug.serving import WSGIRequestHandler, make_server
 
-from tests.api.results import Found, Results
+from tests.api.results import Findings
 
 PHASES = ("examples", "coverage", "fuzzing", "stateful")
 # Of a request, on a machine that has other work too.
@@ -208,45 +206,6 @@ def served() -> Iterator[Served]:
         connection.dec_thread_sharing()
 
 
-@dataclass
-class Findings:
-    """What a run came to: failures (what could not be run is one) and answers by operation, the seconds by phase."""
-
-    failures: dict[str, list[str]] = field(default_factory=lambda: defaultdict(list))
-    answers: dict[str, Counter[int]] = field(default_factory=lambda: defaultdict(Counter))
-    seconds: dict[str, float] = field(default_factory=dict)
-    results: Results = field(default_factory=lambda: Results("", "", how=""))
-
-    def add(self, found: Found) -> None:
-        """Count what one scenario, or an earlier run, has found."""
-        if found.answers:
-            self.answers[found.operation] += found.answers
-        self.seconds[found.phase] = self.seconds.get(found.phase, 0) + found.seconds
-        if found.failures:
-            self.failures[found.operation] += found.failures
-
-    def note(self, found: Found) -> None:
-        """Count it and keep it."""
-        self.add(found)
-        self.results.add(found)
-
-    def without_success(self, operations: Iterable[str]) -> list[str]:
-        """Those that were never answered with a 2xx, or never asked."""
-        return sorted(one for one in operations if not any(200 <= status < 300 for status in self.answers[one]))
-
-    def table(self) -> str:
-        """One line an operation: how many answers of each class."""
-        lines = [f"{'operation':64}{'2xx':>7}{'3xx':>7}{'4xx':>7}{'5xx':>7}"]
-        for operation, answers in sorted(self.answers.items()):
-            classes = Counter[int]()
-            for status, count in answers.items():
-                classes[status // 100] += count
-            lines.append(f"{operation:64}" + "".join(f"{classes[one]:7}" for one in (2, 3, 4, 5)))
-        asked = sum(answers.total() for answers in self.answers.values())
-        phases = ", ".join(f"{name} {took / 60:.1f} min" for name, took in self.seconds.items() if took > 0.5)
-        return "\n".join([*lines, f"{asked} requests to {len(self.answers)} operations; {phases}"])
-
-
 def settings_of(
     *,
     token: str,
@@ -254,9 +213,8 @@ def settings_of(
     examples: int,
     phases: Iterable[str],
     seed: int,
-    without: Iterable[str] = (),
 ) -> SchemathesisConfig:
-    """All checks on all operations but ``without``. ``ids``: the objects that the addresses of an operation name."""
+    """All checks on all operations. ``ids``: the objects that the addresses of an operation name."""
     accepted = ["2xx", "401", "403", "404", "409", *OF_THE_WORLD]
     operations: dict[str, dict[str, Any]] = {name: {"parameters": values} for name, values in ids.items()}
     for name in TESTED_BY_A_WORKER:
@@ -264,8 +222,6 @@ def settings_of(
             "not_a_server_error": {"expected-statuses": ["2xx", "3xx", "4xx", "503"]},
             "positive_data_acceptance": {"expected-statuses": [*accepted, "503"]},
         }
-    for name in without:
-        operations.setdefault(name, {})["enabled"] = False
     return SchemathesisConfig.from_dict(
         {
             "seed": seed,
@@ -314,61 +270,40 @@ def _scenarios(build: Callable[..., type[Any]], application: Application, **how:
     return type("Scenarios", (machine,), {"__init__": begin, "teardown": end})
 
 
-def ask_the_rest(
-    schema: Any, labels: Collection[str], *, token: str, ids: dict[str, dict[str, Any]], found: Findings
-) -> None:
+def ask_the_rest(schema: Any, *, token: str, ids: dict[str, dict[str, Any]], found: Findings) -> None:
     """Ask once what no phase has asked: an operation without parameters and body has no example to send."""
     for result in schema.get_all_operations():
         operation = result.ok()
-        if operation.label in labels and operation.label not in found.answers:
+        if operation.label not in found.answers:
             _ask(operation, ids.get(operation.definition.raw["operationId"], {}), token, found)
 
 
 def _ask(operation: Any, ids: dict[str, Any], token: str, found: Findings) -> None:
-    """One plain request: an operation without parameters and body has no example that a phase could send."""
     path = {name.removeprefix("path."): value for name, value in ids.items()}
     case = operation.Case(path_parameters=path, headers={"Authorization": f"Bearer {token}"})
     answer = case.call()
-    failures = []
+    found.answers[operation.label][answer.status_code] += 1
     try:
         case.validate_response(answer)
     except FailureGroup as group:
-        failures = [f"{type(one).__name__} {one.title} {one.message}" for one in group.exceptions]
-    found.note(Found("once", operation.label, Counter([answer.status_code]), failures))
+        found.failures[operation.label] += [
+            f"{type(one).__name__} {one.title} {one.message}" for one in group.exceptions
+        ]
 
 
 def _note(event: Any, found: Findings) -> None:
     if isinstance(event, events.NonFatalError):
-        said = f"not_run {event.info.title} {event.info.message}"[:2000]
-        found.note(Found(event.phase.value, event.label, failures=[said], ended=False))
+        found.failures[event.label].append(f"not_run {event.info.title} {event.info.message}"[:2000])
     elif isinstance(event, events.FatalError):
         raise event.exception
     elif isinstance(event, events.ScenarioFinished):
-        for one in _of_scenario(event):
-            found.note(one)
-    elif isinstance(event, events.PhaseFinished) and _has_asked(event, PhaseName.STATEFUL_TESTING):
-        found.note(Found("stateful", ""))  # all of it has ended
-
-
-def _has_asked(event: events.PhaseFinished, phase: PhaseName) -> bool:
-    return event.phase.name == phase and event.status != Status.SKIP
-
-
-def _of_scenario(event: events.ScenarioFinished) -> Iterable[Found]:
-    """What a scenario found at each operation; those of the stateful phase have ended when the phase has."""
-    recorder, phase = event.recorder, event.phase.value
-    rows = {event.label or "": Found(phase, event.label or "", seconds=event.elapsed_time, ended=bool(event.label))}
-
-    def row_of(key: str) -> Found:
-        label = recorder.cases[key].value.operation.label
-        return rows.setdefault(label, Found(phase, label, ended=bool(event.label)))
-
-    for key, exchange in recorder.interactions.items():
-        if exchange.response is not None and key in recorder.cases:
-            row_of(key).answers[exchange.response.status_code] += 1
-    for key, checks in recorder.checks.items():
-        row_of(key).failures += [_told(recorder, key, check) for check in checks if check.failure_info is not None]
-    return rows.values()
+        recorder = event.recorder
+        for key, exchange in recorder.interactions.items():
+            if exchange.response is not None and key in recorder.cases:
+                found.answers[recorder.cases[key].value.operation.label][exchange.response.status_code] += 1
+        for key, checks in recorder.checks.items():
+            label = recorder.cases[key].value.operation.label
+            found.failures[label] += [_told(recorder, key, check) for check in checks if check.failure_info is not None]
 
 
 def _told(recorder: Any, key: str, check: Any) -> str:

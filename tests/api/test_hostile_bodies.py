@@ -1,9 +1,8 @@
 """Bodies that no client sends: each write refuses them at the place that is wrong, and does nothing of them.
 
 Two kinds: bytes that are hardly a body (random, far too deep, far too long), and good requests of which one place is
-hostile (`hostile`). The short form sends a few of each to every write, `make proof-rest` more; `REST_PART=2/12`
-looks at the second twelfth of the writes, and `REST_SEED` draws others. `REST_RESULTS=folder` keeps what each write was
-found to do (`results`). Forms of pages: `test_hostile_forms`.
+hostile (`hostile`). The short form sends a few of each to every write, `make proof-rest` more. Forms of pages:
+`test_hostile_forms`.
 """
 
 from __future__ import annotations
@@ -20,19 +19,16 @@ from jsonschema import Draft202012Validator
 from tests.api import hostile
 from tests.api.cast import ApiClient
 from tests.api.contents import contents
-from tests.api.results import Found, Results
+from tests.api.results import Findings
 from tests.api.story import Story, named_by
 from tests.matrix.expectations import EXPECTED
 from tests.matrix.recorder import writes as recorded
 from tidesched_web.api.document.served import document
 from tidesched_web.api.v1 import connections
 
-LONG = bool(os.environ.get("REST_EXAMPLES"))
 OF_EACH = int(os.environ.get("REST_EXAMPLES", "4"))
-SEED = int(os.environ.get("REST_SEED") or 1)
-PART, PARTS = map(int, (os.environ.get("REST_PART") or "1/1").split("/"))
-FOLDER = os.environ.get("REST_RESULTS") or ""
-PATIENCE = 7200 if LONG else 120
+SEED = 1
+PATIENCE = 3600
 # Of a body as a whole there is no field to name.
 OF_THE_WHOLE = ("malformed_body",)
 
@@ -54,7 +50,7 @@ def hardly_bodies(chance: random.Random):
 class Writes:
     """The operations that write, with a good body each, and what the document says of their refusals."""
 
-    def __init__(self, story: Story, part: int = PART, parts: int = PARTS) -> None:
+    def __init__(self, story: Story) -> None:
         self.document = document()
         self.token = story.world.token("admin", "admin")
         named = named_by(story, self.document["paths"])
@@ -66,7 +62,7 @@ class Writes:
                         name.removeprefix("path."): key for name, key in named.get(operation["operationId"], {}).items()
                     }
                     found.append((method.upper(), path.format(**keys), operation))
-        self.operations = found[part - 1 :: parts]
+        self.operations = found
         self._validators: dict[str, Draft202012Validator] = {}
 
     def good(self, operation: dict[str, Any]) -> Any:
@@ -102,16 +98,11 @@ def test_each_write_of_the_document_is_sent_hostile_bodies(db):
     """Against the resolver: a write that the document or the story does not name fails here."""
     unsafe = ("post", "put", "patch", "delete")
     there = [(name, method) for name, method in EXPECTED if name.startswith("api:") and method in unsafe]
-    writes = Writes(Story(), part=1, parts=1)
+    writes = Writes(Story())
     assert len(writes.operations) == len(there)
     assert [place for _method, place, _operation in writes.operations if "{" in place] == []
     for _method, _place, operation in writes.operations:
         assert writes.good(operation) is not None
-
-
-def results_of(name: str) -> Results:
-    """What runs with the same bodies have found."""
-    return Results(FOLDER, name, how=f"seed {SEED}, {OF_EACH} of each")
 
 
 @pytest.fixture
@@ -131,42 +122,36 @@ def is_half_done(before: dict[str, Any], written: list[str]) -> str:
 
 @pytest.mark.timeout(PATIENCE)
 def test_no_write_breaks_at_what_is_hardly_a_body(db, unhurried):
-    writes, made, results = Writes(Story()), hardly_bodies(random.Random(SEED)), results_of("hostile_bodies")
-    client, done = ApiClient(token=writes.token), results.done("hardly")
+    writes, made, found = Writes(Story()), hardly_bodies(random.Random(SEED)), Findings()
+    client = ApiClient(token=writes.token)
     for method, place, operation in writes.operations:
-        if operation["operationId"] in done:
-            continue
-        found = Found("hardly", operation["operationId"])
+        name = operation["operationId"]
         lowest = 400 if "requestBody" in operation else 200  # what takes no body reads none
         for _ in range(OF_EACH):
             body = next(made)
             with transaction.atomic():
                 answer = client.generic(method, place, body, "application/json", headers={"If-Match": "*"})
                 transaction.set_rollback(True)
-            found.answers[answer.status_code] += 1
+            found.answers[name][answer.status_code] += 1
             if not lowest <= answer.status_code < 500:
-                found.failures.append(f"broke {answer.status_code}: {body[:80]!r}")
-        results.add(found)
-    assert results.failed("hardly") == {}
+                found.failures[name].append(f"broke {answer.status_code}: {body[:80]!r}")
+    assert found.faults() == {}
 
 
 @pytest.mark.timeout(PATIENCE)
 def test_a_hostile_place_in_a_good_body_is_refused_by_its_name_and_nothing_is_done(db, unhurried):
-    writes, results = Writes(Story()), results_of("hostile_bodies")
-    client, done = ApiClient(token=writes.token), results.done("hostile")
-    before = contents()
+    writes, found = Writes(Story()), Findings()
+    client, before = ApiClient(token=writes.token), contents()
     for number, (method, place, operation) in enumerate(writes.operations):
-        if operation["operationId"] in done:
-            continue
-        found = Found("hostile", operation["operationId"])
+        name = operation["operationId"]
         made = hostile.bodies(writes.good(operation), random.Random(1000 * SEED + number))
-        skipped = random.Random(SEED + number).randrange(40) if not LONG else 0
+        skipped = random.Random(SEED + number).randrange(40)
         for body in [next(made) for _ in range(OF_EACH + skipped)][skipped:]:
             cache.clear()
             with transaction.atomic():
                 with recorded() as written:
                     answer = client.generic(method, place, body, "application/json", headers={"If-Match": "*"})
-                found.answers[answer.status_code] += 1
+                found.answers[name][answer.status_code] += 1
                 fault = ""
                 if answer.status_code >= 500:
                     waits = answer.status_code == 503 and answer.json().get("test", {}).get("verdict") == "running"
@@ -175,7 +160,6 @@ def test_a_hostile_place_in_a_good_body_is_refused_by_its_name_and_nothing_is_do
                     fault = writes.undeclared(operation, answer) or is_half_done(before, written)
                 transaction.set_rollback(True)
             if fault:
-                found.failures.append(f"{fault} {answer.status_code}: {body[:200]!r}")
-        results.add(found)
-    print(results.said("hostile"))
-    assert results.failed("hostile") == {}
+                found.failures[name].append(f"{fault} {answer.status_code}: {body[:200]!r}")
+    print(found.table())
+    assert found.faults() == {}

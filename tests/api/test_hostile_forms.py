@@ -2,8 +2,7 @@
 
 Each form is a good one, made of the fields that its own page shows and of `tests.matrix.bodies`, in which one field is
 missing, foreign, there twice or hostile. The short form sends a few to every write of a page, `make proof-rest`
-more; `REST_PART`, `REST_SEED` and `REST_RESULTS` are those of `test_hostile_bodies`. Addresses of pages get hostile
-parameters too.
+more. Addresses of pages get hostile parameters too.
 """
 
 from __future__ import annotations
@@ -31,8 +30,8 @@ from django.urls import Resolver404, resolve
 from tests.api import hostile
 from tests.api.contents import contents
 from tests.api.page_forms import PageForm, forms_of, parameters_of
-from tests.api.results import Found
-from tests.api.test_hostile_bodies import OF_EACH, PART, PARTS, PATIENCE, SEED, is_half_done, results_of
+from tests.api.results import Findings
+from tests.api.test_hostile_bodies import OF_EACH, PATIENCE, SEED, is_half_done
 from tests.matrix.bodies import FORMS, REASON, SCRIPTS
 from tests.matrix.expectations import ELSEWHERE, EXPECTED
 from tests.matrix.recorder import writes as recorded
@@ -207,18 +206,15 @@ def taken_back(client: Any) -> Iterator[list[str]]:
 
 @pytest.mark.timeout(PATIENCE)
 def test_a_hostile_form_breaks_no_page_and_what_is_refused_is_not_done(site: Site) -> None:
-    chosen, before, results = site.forms[PART - 1 :: PARTS], contents(), results_of("hostile_forms")
-    done = results.done("forms")
-    for number, form in enumerate(chosen):
-        if form.name in done:
-            continue
-        found, client = Found("forms", form.name), site.stage.client(form.caller)
+    before, found = contents(), Findings()
+    for number, form in enumerate(site.forms):
+        client = site.stage.client(form.caller)
         made = form.hostile_bodies(random.Random(1000 * SEED + number))
         for body, kind in itertools.islice(made, OF_EACH):
             fault = ""
             with taken_back(client) as written:
                 answer = client.generic("POST", form.place, body, kind)
-                found.answers[answer.status_code] += 1
+                found.answers[form.name][answer.status_code] += 1
                 if answer.status_code >= 500:
                     fault = "broke"
                 elif answer.status_code >= 400:
@@ -226,23 +222,18 @@ def test_a_hostile_form_breaks_no_page_and_what_is_refused_is_not_done(site: Sit
                 elif form.caller != "anonymous" and answer.headers.get("Location", "").startswith("/sign-in/"):
                     fault = "never came"
             if fault:
-                found.failures.append(f"{fault} {answer.status_code}: {body[:200]!r}")
-        results.add(found)
-    print(results.said("forms"))
-    assert results.failed("forms") == {}
+                found.failures[form.name].append(f"{fault} {answer.status_code}: {body[:200]!r}")
+    print(found.table())
+    assert found.faults() == {}
 
 
 @pytest.mark.timeout(PATIENCE)
 def test_a_hostile_address_breaks_no_page_and_writes_nothing(site: Site) -> None:
     """The parameters that a page's own filters and links name, with values that none of them has."""
     values = (*hostile.TEXTS, *hostile.NUMBERS, *hostile.OTHERS)
-    results = results_of("hostile_forms")
+    found = Findings()
     named = [(name, place, sorted(parameters_of(html, place))) for name, place, html in site.pages]
-    chosen, done = [one for one in named if one[2]][PART - 1 :: PARTS], results.done("addresses")
-    for number, (name, place, parameters) in enumerate(chosen):
-        if name in done:
-            continue
-        found = Found("addresses", name)
+    for number, (name, place, parameters) in enumerate(one for one in named if one[2]):
         client = site.stage.client("anonymous" if name in SIGNED_OUT else "platform-admin")
         chance = random.Random(1000 * SEED + number)
         for _ in range(max(2, OF_EACH // 4)):
@@ -250,13 +241,11 @@ def test_a_hostile_address_breaks_no_page_and_writes_nothing(site: Site) -> None
             query = urlencode(asked, errors="surrogatepass")
             with taken_back(client) as written:
                 answer = client.get(f"{urlsplit(place).path}?{query}")
-            found.answers[answer.status_code] += 1
+            found.answers[name][answer.status_code] += 1
             away = name not in SIGNED_OUT and answer.headers.get("Location", "").startswith("/sign-in/")
             if answer.status_code >= 500 or written or away:
-                found.failures.append(f"broke {answer.status_code}: {written[:1]} {query[:200]}")
-        results.add(found)
-    print(results.said("addresses"))
-    assert results.failed("addresses") == {}
+                found.failures[name].append(f"broke {answer.status_code}: {written[:1]} {query[:200]}")
+    assert found.faults() == {}
 
 
 def _says_nothing(answer: Any) -> str:

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 import yaml
-from jsonschema import Draft202012Validator
+from jsonschema import Draft202012Validator, ValidationError
 
 from tests.architecture import sources
 from tidesched_web.accounts.models import Scope
@@ -29,8 +29,7 @@ def resolved(part):
     return part
 
 
-@pytest.mark.parametrize("name", OPERATIONS)
-def test_an_operation_says_what_it_does_and_who_may_call_it(name):
+def explained(name):
     _path, _method, operation = OPERATIONS[name]
     assert 5 < len(operation["summary"]) < 60
     assert len(operation["description"].split("**Scope:**")[0]) > 20
@@ -48,11 +47,10 @@ def test_summaries_are_told_apart():
     assert len(set(summaries)) == len(summaries)
 
 
-@pytest.mark.parametrize("name", OPERATIONS)
-def test_an_operation_names_its_refusals_as_problem_documents(name):
+def refusals(name):
     path, method, operation = OPERATIONS[name]
-    refusals = {code: resolved(said) for code, said in operation["responses"].items() if code[0] in "45d"}
-    assert all(set(said["content"]) == {"application/problem+json"} for said in refusals.values())
+    known = {code: resolved(said) for code, said in operation["responses"].items() if code[0] in "45d"}
+    assert all(set(said["content"]) == {"application/problem+json"} for said in known.values())
     wanted = {"400", "429", "503", "default"}
     if name != "stream":
         wanted.add("406")
@@ -64,8 +62,8 @@ def test_an_operation_names_its_refusals_as_problem_documents(name):
         wanted |= {"403", "404"}
     if method == "post":
         wanted |= {"409", "422"}
-    assert wanted <= set(refusals)
-    for said in refusals.values():
+    assert wanted <= set(known)
+    for said in known.values():
         media = said["content"]["application/problem+json"]
         if "example" in media:
             validate(media["schema"], media["example"])
@@ -82,13 +80,24 @@ def bodies(operation):
     return [(kind, media) for content in contents for kind, media in content.items() if kind.endswith("json")]
 
 
-@pytest.mark.parametrize("name", OPERATIONS)
-def test_a_body_has_an_example_of_its_own_shape(name):
+def examples(name):
     for kind, media in bodies(OPERATIONS[name][2]):
         if kind == "application/x-ndjson":
             continue  # lines, not a document
         example = media["example"] if "example" in media else resolved(media["examples"]["example"])["value"]
         validate(media["schema"], example)
+
+
+@pytest.mark.parametrize("check", [explained, refusals, examples])
+def test_every_operation(check):
+    """What it does and who may call it; its refusals as problem documents; for each body an example of its shape."""
+    wrong = {}
+    for name in OPERATIONS:
+        try:
+            check(name)
+        except (AssertionError, KeyError, ValidationError) as fault:
+            wrong[name] = str(fault)[:400]
+    assert wrong == {}
 
 
 def test_every_group_of_operations_is_described():

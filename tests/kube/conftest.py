@@ -18,7 +18,7 @@ _HERE = Path(__file__).parent
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Whatever asks for the server is a test of `make test-cluster`."""
+    """Whatever asks for the server is a test of `make proof-kubernetes`."""
     for item in items:
         if item.path.parent == _HERE and "server" in getattr(item, "fixturenames", ()):
             item.add_marker(pytest.mark.kubernetes)

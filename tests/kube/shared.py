@@ -27,7 +27,7 @@ def shared_server() -> RealServer:
         binaries = find()
         if binaries is None:
             missing = pytest.fail if os.environ.get("CI") == "true" else pytest.skip
-            missing("no kube-apiserver here: `make test-cluster` builds it")
+            missing("no kube-apiserver here: `make proof-kubernetes` builds it")
         folder = at_the_end().enter_context(tempfile.TemporaryDirectory(prefix="tidesched-kube-"))
         server = RealServer(Path(folder), binaries, definitions=[DEFINITIONS, *upstream_definitions()])
         at_the_end().callback(server.stop)

@@ -18,7 +18,7 @@ _HERE = Path(__file__).parent
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Whatever is here is a test of `make test-volcano`, where it may take its time."""
+    """Whatever is here is a test of `make proof-volcano`, where it may take its time."""
     for item in items:
         if item.path.parent == _HERE:
             item.add_marker(pytest.mark.volcano)
@@ -28,7 +28,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def volcano(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RealVolcano]:
     programs, kube = build.find(), binaries.find()
     if programs is None or kube is None:
-        pytest.skip("no Volcano or no kube-apiserver here: `make test-volcano` builds them")
+        pytest.skip("no Volcano or no kube-apiserver here: `make proof-volcano` builds them")
     server = RealServer(tmp_path_factory.mktemp("volcano"), kube, definitions=[DEFINITIONS, programs.definitions])
     server.start()
     made = RealVolcano(server, programs)
