@@ -27,10 +27,13 @@ WORKERS ?= $(shell $(PYTHON) -c 'import os; print(min(4, 1 + (os.cpu_count() or 
 # The servers that tests start find the engine's compiled code there, instead of making it again in each data folder.
 test proof proof-%: export NUMBA_CACHE_DIR := $(CURDIR)/.cache/kernels
 SUITES := not browser and not proof and not kubernetes and not volcano
-test: check ## the gate: the checks, all suites but the proofs, the browser suite
-	$(BIN)/python manage.py prepare --build-only
-	@status=0; \
-	$(BIN)/python -m pytest -m "$(SUITES)" -n $(WORKERS) --dist loadfile --no-loadscope-reorder --durations=40 --junitxml test-results/tests.xml || status=1; \
+test: ## the gate: the checks, all suites but the proofs, the browser suite
+	@$(BOOTSTRAP) dev
+	@mkdir -p test-results; $(BIN)/python manage.py prepare --build-only > test-results/prepare.log 2>&1 & prepared=$$!; \
+	$(MAKE) --no-print-directory check || exit 1; \
+	wait $$prepared || { cat test-results/prepare.log; exit 1; }; \
+	status=0; \
+	$(BIN)/python -m pytest -m "$(SUITES)" --ignore tests/architecture -n $(WORKERS) --dist loadfile --no-loadscope-reorder --durations=40 --junitxml test-results/tests.xml || status=1; \
 	$(BIN)/python -m pytest -m "browser and not proof" tests/browser -n 2 --dist loadfile --reruns 1 --durations=40 --junitxml test-results/browser.xml || status=1; \
 	exit $$status
 
@@ -44,13 +47,14 @@ proof-%: ## one proof; RUN and MINUTES: of proof-crew
 	$(BIN)/python manage.py prepare --build-only
 	$(BIN)/python -m tests.proofs $*
 
-check: ## formatting, lint, imports, types, migrations, generated files
+check: ## formatting, lint, imports, types, migrations, generated files, rules of tests/architecture
 	@$(BOOTSTRAP) dev
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/lint-imports --cache-dir .cache/import-linter
 	$(BIN)/mypy
 	$(BIN)/python -m tests.checks
+	$(BIN)/python -m pytest -q tests/architecture
 
 docs: ## write the generated files again: openapi.yaml and the reference pages
 	@$(BOOTSTRAP) dev

@@ -3,6 +3,7 @@
 import argparse
 import json
 import platform
+import re
 import statistics
 import subprocess
 import sys
@@ -15,6 +16,8 @@ from bench.scenarios import SCENARIOS, Scenario
 from bench.soak import SOAK_SESSIONS
 
 SCALE = {"ms": 1e3, "us": 1e6, "%": 1.0}
+# What a benchmark of several sizes has at the end of its id.
+SIZE = re.compile(r"(-(S|M|L|XL|\d+k?))+$")
 LEAST_RUNS, MOST_RUNS, SECONDS = 3, 50, 5.0
 
 
@@ -25,12 +28,15 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--output", choices=["table", "json"], default="table")
     parser.add_argument("--cpu", action="store_true", help="count processor time, for a machine that others use")
     parser.add_argument("--soak", type=int, default=SOAK_SESSIONS[0], help="sessions of A14 (a day has 86,400)")
+    parser.add_argument("--smallest", action="store_true", help="each one once, at its smallest size: does it run?")
     options = parser.parse_args(arguments)
     SOAK_SESSIONS[0] = options.soak
     if options.cpu:
         use_processor_time()
     wanted = tuple(word for word in options.only.split(",") if word)
     chosen = [scenario for scenario in SCENARIOS if not wanted or scenario.id.startswith(wanted)]
+    if options.smallest:
+        chosen = list({SIZE.sub("", scenario.id): scenario for scenario in reversed(chosen)}.values())[::-1]
     if not chosen:
         print(
             f"error: no benchmark begins with {options.only!r}: {', '.join(s.id for s in SCENARIOS)}", file=sys.stderr
@@ -40,7 +46,7 @@ def main(arguments: list[str] | None = None) -> int:
     for scenario in chosen:
         print(f"  ...  {scenario.id}", file=sys.stderr, flush=True)
         try:
-            row = run(scenario)
+            row = run(scenario, once=scenario.once or options.smallest)
         except Exception:  # noqa: BLE001 - printed, and in the exit status; the figures of the others are not lost
             traceback.print_exc()
             failed.append(scenario.id)
@@ -62,16 +68,13 @@ def main(arguments: list[str] | None = None) -> int:
     return 1 if failed else 0
 
 
-def run(scenario: Scenario) -> dict[str, object]:
+def run(scenario: Scenario, *, once: bool) -> dict[str, object]:
     """Measure until the time or the runs are used up; the first run warms up and does not count."""
     measure = scenario.prepare()
-    taken: list[float] = []
-    if scenario.once:
-        taken = [measure()] * 2
-    else:
-        measure()
+    first = measure() * (1.0 if scenario.once else SCALE[scenario.unit])
+    taken = [first] * 2 if once else []
     end = time.perf_counter() + SECONDS
-    while not scenario.once and (len(taken) < LEAST_RUNS or (len(taken) < MOST_RUNS and time.perf_counter() < end)):
+    while not once and (len(taken) < LEAST_RUNS or (len(taken) < MOST_RUNS and time.perf_counter() < end)):
         taken.append(measure() * SCALE[scenario.unit])
     p50 = statistics.median(taken)
     return {
@@ -82,7 +85,7 @@ def run(scenario: Scenario) -> dict[str, object]:
         "ratio": round(p50 / scenario.target, 3),
         "p95": round(statistics.quantiles(taken, n=20, method="inclusive")[-1], 3),
         "least": round(min(taken), 3),
-        "n": 1 if scenario.once else len(taken),
+        "n": 1 if once else len(taken),
         "machine": f"{platform.machine()}, Python {platform.python_version()}",
         "commit": _commit(),
     }

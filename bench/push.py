@@ -51,7 +51,7 @@ class _Shows:
         now = "2026-01-01T00:00:00Z"
         self._items = [apply(None, dict(queue_manifest(row)), "tidesched", now, force=False) for row in rows]
         for row, item in zip(rows, self._items, strict=True):
-            item["metadata"]["name"] = row.name
+            item["metadata"] |= {"name": row.name, "resourceVersion": "1"}
 
     def serves(self, group_version: str, resource: str) -> bool:
         return False

@@ -7,6 +7,7 @@ import pytest
 from django.core.management import get_commands
 
 from tests.architecture import sources
+from tests.proofs import PROOFS
 
 DOCS = sources.ROOT / "docs"
 PLACEHOLDER = re.compile(r"%\(\w+\)[sd]|\{\{.*?\}\}|\{%\s*(?:if|for|with|include)\b.*?%\}")
@@ -52,6 +53,8 @@ def test_every_make_target_is_documented() -> None:
     targets = re.findall(r"^([a-z]+):.*## ", makefile, re.MULTILINE)
     assert {"up", "down", "test", "check", "bench", "clean", "help"} <= set(targets)
     assert {target for target in targets if f"make {target}" not in documents()} == set()
+    table = (sources.ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8").split("## Proofs")[1]
+    assert re.findall(r"^\| `(\w+)` \|", table, re.MULTILINE) == list(PROOFS)
 
 
 @pytest.mark.parametrize("page", sorted(DOCS.rglob("*.md")) + sorted(sources.ROOT.glob("*.md")), ids=lambda p: p.name)

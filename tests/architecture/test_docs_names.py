@@ -19,6 +19,7 @@ from scheduler_core.cli.arguments import build_parser
 from scheduler_core.model.reason import ReasonCode
 from tests.architecture import mentions, sources
 from tests.architecture.mentions import Mention
+from tests.proofs import PROOFS
 from tidesched_web.api.document.alert_shapes import CODES
 from tidesched_web.audit.findings import Kind as Damage
 from tidesched_web.changes.tree_document import KINDS
@@ -92,7 +93,8 @@ def operations() -> dict[str, set[str]]:
 
 @cache
 def targets() -> frozenset[str]:
-    return frozenset(re.findall(r"^([a-z-]+):(?! *export)", (sources.ROOT / "Makefile").read_text(), re.MULTILINE))
+    made = re.findall(r"^([a-z-]+):(?! *export)", (sources.ROOT / "Makefile").read_text(), re.MULTILINE)
+    return frozenset([*made, *(f"proof-{name}" for name in PROOFS)])
 
 
 @cache
@@ -109,7 +111,7 @@ def read(path):
 
 
 def make_targets(one: Mention) -> Iterator[Wrong]:
-    for name in re.findall(r"(?:^|[\s$])make ([a-z][a-z-]*)", one.text):
+    for name in re.findall(r"(?:^|[\s$])make ([a-z][a-z-]*[a-z])", one.text):
         if name not in targets():
             yield name, "target of make", targets()
 
