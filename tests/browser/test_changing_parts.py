@@ -6,7 +6,16 @@ from playwright.sync_api import Route, expect
 
 from tests.browser.conftest import Opener, Watched
 from tests.browser.sheet import Sheet
+from tests.browser.watching import until
 from tests.web.console.cast import RTX
+
+# The changing part is asked for and has come.
+REFETCHED = """
+() => new Promise((done) => {
+  document.addEventListener("htmx:afterSettle", () => done(), { once: true });
+  window.htmx.trigger(document.getElementById("live"), "refetch");
+})
+"""
 
 
 def reviewed(watched: Watched, cards: str) -> Watched:
@@ -26,9 +35,7 @@ def test_an_answer_that_comes_late_finds_its_page(site: str, open_browser: Opene
     page.get_by_label("Reason", exact=True).fill("Late answers.")
     seen = page.locator("[name=revision][form^=apply]")
     for _again in range(2):
-        with page.expect_response(lambda answer: answer.request.headers.get("hx-target") == "live"):
-            page.evaluate("window.htmx.trigger(document.getElementById('live'), 'refetch')")
-        page.wait_for_timeout(300)
+        page.evaluate(REFETCHED)
         # The form is bound to what was reviewed before the page followed the cluster, and keeps what was typed.
         expect(seen).to_have_value("1")
         expect(page.get_by_label("Reason", exact=True)).to_have_value("Late answers.")
@@ -44,14 +51,10 @@ def test_an_answer_that_comes_late_finds_its_page(site: str, open_browser: Opene
     page.get_by_role("button", name="Apply", exact=True).click()
     # Nothing carries it here, so the page goes on asking; its first question is answered last.
     expect(page.locator("[aria-labelledby=where-title]")).to_contain_text("Applying")
-    for _wait in range(100):
-        if held:
-            break
-        page.wait_for_timeout(100)
-    page.evaluate("window.htmx.trigger(document.getElementById('live'), 'refetch')")
-    page.wait_for_timeout(1500)
+    until(page, lambda: held)
+    page.evaluate(REFETCHED)
     held[0].continue_()
-    page.wait_for_timeout(1500)
+    page.evaluate(REFETCHED)
     expect(page.locator("#live")).to_have_count(1)
     watched.check()
 

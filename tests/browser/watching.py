@@ -24,6 +24,15 @@ def chromium() -> str | None:
     return os.environ.get("CHROMIUM") or next(filter(None, map(shutil.which, NAMES)), None)
 
 
+def until(page: Page, condition: Callable[[], object]) -> None:
+    """Let the page go on until it is so, for a minute at most."""
+    for _look in range(600):
+        if condition():
+            return
+        page.wait_for_timeout(100)
+    raise AssertionError("it never came")
+
+
 def note_errors(page: Page, note: Callable[[str], object]) -> None:
     """Call ``note`` with each error of the page's console, of its scripts and of its requests."""
 
