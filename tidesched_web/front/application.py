@@ -67,6 +67,7 @@ class Front:
         with self._bodies.of(person) as held:
             try:
                 body = await bodies.read(scope, receive, held)
+                scope["headers"] = bodies.with_length(scope["headers"], body)
                 large = len(body) > settings.WEB_DEAR_BODY_BYTES
                 desk = off_turn.Desk(dear=large or self._places.are_dear(person.name, scope["path"]))
                 while wait := await self._run(scope, bodies.replayed(body, receive), send, person, desk):

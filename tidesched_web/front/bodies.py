@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from django.conf import settings
@@ -119,6 +119,12 @@ async def read(scope: Scope, receive: Receive, held: Callable[[int], None]) -> b
                     return b"".join(pieces)
     except TimeoutError:
         raise TooSlow from None
+
+
+def with_length(headers: Iterable[tuple[bytes, bytes]], body: bytes) -> list[tuple[bytes, bytes]]:
+    """The headers with the length of the body, however it came: without one Django takes it for none."""
+    kept = [header for header in headers if header[0] not in (b"content-length", b"transfer-encoding")]
+    return [*kept, (b"content-length", b"%d" % len(body))]
 
 
 def replayed(body: bytes, receive: Receive) -> Receive:
