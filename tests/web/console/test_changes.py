@@ -287,6 +287,20 @@ def test_the_time_of_a_scheduled_change_is_taken_back_without_cancelling_it(worl
     assert act(client, change, "apply", reason="Less is used.", when="now").state == ChangeState.APPLYING
 
 
+def test_a_change_that_waits_without_an_hour_speaks_of_none(world, lead) -> None:
+    """The links to the parts of what differs took the place of its hour: "It is applied at" a time that was over."""
+    Tenant.objects.filter(slug="search").update(approval_required=True)
+    author = client_of(lead)
+    change = act(author, drafted(author, LOWER), "apply", reason="Less is used.", when="now")
+    address = f"{BASE}changes/{change.pk}/"
+    assert "as soon as you approve" in text_of(client_of(world.admin).get(address))
+    for client in (author, client_of(world.admin)):
+        page = text_of(client.get(address))
+        assert "To be applied as soon as it is approved" in page
+        for hour in ("It is applied at", "Take the time back", "Its hour is called off"):
+            assert hour not in page
+
+
 def test_cancelling_asks_first_and_takes_a_reason(world, lead) -> None:
     author, address = client_of(lead), f"{BASE}changes/"
     change = drafted(author, LOWER)
