@@ -23,7 +23,7 @@ def human(resource: str | None, amount: float | None) -> str:
         return f"{mib / 1024:.4g} GiB {resource}" if mib >= 1024 else f"{mib:.4g} MiB {resource}"
     if resource == "pods":
         return f"{value:g} pod{'' if value == 1 else 's'}"
-    return f"{value:g} x {resource or 'card'}"
+    return f"{value:.15g} x {resource or 'card'}"
 
 
 def meant(name: str, known: Sequence[str]) -> str:

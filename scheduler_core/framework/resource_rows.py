@@ -67,15 +67,11 @@ class ResourceRows:
     def capability(self, queue: Queue) -> list[int | None]:
         """``spec.capability`` by row; None = no limit, which zero cpu or memory means too."""
         written = {"cpu": queue.cpu_milli or None, "memory": queue.memory_mib or None}
-        others = {name: count * MILLI for name, count in queue.scalars.items()}
-        return [{**others, **written}.get(name) for name in self.names]
+        return [{**queue.scalars, **written}.get(name) for name in self.names]
 
     def written(self, amounts: Mapping[str, int]) -> list[int | None]:
         """``deserved`` or ``guarantee`` by row; None = not named."""
-        return [
-            None if (amount := amounts.get(name)) is None else amount if row <= MEMORY else amount * MILLI
-            for row, name in enumerate(self.names)
-        ]
+        return [amounts.get(name) for name in self.names]
 
     def amount(self, values: Sequence[int | None]) -> Amount:
         """Rows as an amount; a resource that counts one card type goes by that type's name."""
@@ -229,12 +225,15 @@ class ResourceRows:
         at = np.flatnonzero(tasks.live & counted & (tasks.gang >= 0))
         queue = gangs.queue[tasks.gang[at]].astype(np.int64)
         at, queue = at[queue >= 0], queue[queue >= 0]
-        by_class: Ints = np.array([self.request(cls) for cls in session.cluster.classes.classes], dtype=np.int64)
-        sums: Ints = np.zeros((len(session.ledger), len(self)), dtype=np.int64)
-        if at.size:
-            np.add.at(sums, queue, by_class[tasks.cls[at]])
-        found: list[list[int]] = sums.tolist()
-        return found
+        # Python's integers: thousandths of a resource in bytes, of all tasks together, are beyond int64.
+        classes = session.cluster.classes.classes
+        kinds, counts = np.unique(queue * max(1, len(classes)) + tasks.cls[at], return_counts=True)
+        sums = [[0] * len(self) for _ in range(len(session.ledger))]
+        for kind, count in zip(kinds.tolist(), counts.tolist(), strict=True):
+            total = sums[kind // len(classes)]
+            for row, amount in enumerate(self.request(classes[kind % len(classes)])):
+                total[row] += amount * count
+        return sums
 
     def _sum(self, column: Ints) -> list[int]:
         values = column.tolist()

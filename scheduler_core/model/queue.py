@@ -39,8 +39,8 @@ class Queue(msgspec.Struct, frozen=True, gc=False, kw_only=True, omit_defaults=T
             None = the annotation is absent (the queue has no card quota of its own).
         service_type: annotation ``tidesched.io/service-type``; empty when the queue is not TideSched's.
         namespaces: annotation ``tidesched.io/namespaces``, whose gangs may use the queue; None = all.
-        scalars: other entries of ``spec.capability`` in whole units.
-        deserved, guarantee: as in the spec, by resource name in canonical units (cpu milli, memory MiB, others count).
+        scalars: other entries of ``spec.capability`` in thousandths.
+        deserved, guarantee: as in the spec, by resource name (cpu milli, memory MiB, others in thousandths).
         node_groups: ``spec.affinity``; None = it says nothing.
         made: True for a ``default`` queue that the snapshot lacked.
         problem: why it cannot be used as written, e.g. a broken quota annotation or a parent cycle.

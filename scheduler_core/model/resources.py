@@ -17,7 +17,9 @@ MIB = 1024 * 1024
 # Bounds that keep every product of an amount, a weight (<= 65535) and a node count inside int64.
 MAX_CPU_MILLI = 10**12
 MAX_MEMORY_MIB = 2**40
-MAX_COUNT = 10**9
+MAX_CARDS = 10**9
+# In whole units: the thousandths of a resource that is counted in bytes are inside int64 too.
+MAX_COUNT = 2**50
 # Beyond any of them; an exponent such as 1e999999 is not worth its million digits.
 _MAX_DIGITS = 40
 
@@ -115,12 +117,23 @@ def parse_memory_mib(value: str | int | float, *, capacity: bool = False) -> int
     return _bounded(math.floor(mib) if capacity else math.ceil(mib), MAX_MEMORY_MIB, value, "1Ei")
 
 
-def parse_count(value: str | int | float) -> int:
-    """Whole number of an extended resource (cards, pods)."""
+def parse_count(value: str | int | float, *, capacity: bool = False) -> int:
+    """A scalar (cards, pods) to whole units: requests are rounded up, capacity (``capacity=True``) down."""
     amount = parse_quantity(value)
-    if amount != amount.to_integral_value():
+    return _bounded(math.floor(amount) if capacity else math.ceil(amount), MAX_COUNT, value, str(MAX_COUNT))
+
+
+def parse_extended(value: str | int | float) -> int:
+    """What a pod asks of an extended resource, which an API server takes in whole units only."""
+    if parse_quantity(value) % 1:
         raise ValueError(f"{value!r} is not a whole number; extended resources are counted in whole units")
-    return _bounded(int(amount), MAX_COUNT, value, str(MAX_COUNT))
+    return parse_count(value)
+
+
+def parse_thousandths(value: str | int | float) -> int:
+    """What a queue says of a scalar, in thousandths, rounded down."""
+    most = MAX_COUNT * MILLI
+    return _bounded(math.floor(parse_quantity(value) * MILLI), most, value, str(MAX_COUNT))
 
 
 def cards_to_json(milli: int) -> int | float:

@@ -208,7 +208,7 @@ def queue_manifest(queue: Queue) -> Manifest:
     if queue.service_type:
         annotations[QUEUE_SERVICE_TYPE] = queue.service_type
     spec: Manifest = {"weight": queue.weight, "priority": queue.priority, "reclaimable": queue.reclaimable}
-    capability = {name: str(count) for name, count in sorted(queue.scalars.items())}
+    capability = {name: f"{milli}m" for name, milli in sorted(queue.scalars.items())}
     if queue.cpu_milli is not None:
         capability["cpu"] = f"{queue.cpu_milli}m"
     if queue.memory_mib is not None:

@@ -115,7 +115,7 @@ def elastic(world, queues):
 
 def capability(world, queue):
     """The ceiling that a queue's spec names."""
-    found = {name: 1000 * count for name, count in queue.scalars.items()}
+    found = dict(queue.scalars)
     if queue.cpu_milli:
         found["cpu"] = queue.cpu_milli
     if queue.memory_mib:
@@ -125,8 +125,7 @@ def capability(world, queue):
 
 def written(world, amounts):
     """deserved or guarantee of a spec."""
-    found = {name: amount if name in ("cpu", "memory") else 1000 * amount for name, amount in amounts.items()}
-    return {name: amount for name, amount in found.items() if name in names(world)}
+    return {name: amount for name, amount in amounts.items() if name in names(world)}
 
 
 def fits(need, limits, *taken):

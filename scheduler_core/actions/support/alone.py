@@ -78,4 +78,4 @@ def _figure(resource: str, amount: float) -> str:
     if in_mib(resource):
         mib = amount / MIB
         return f"{mib / 1024:.4g} GiB" if mib >= 1024 else f"{mib:.4g} MiB"
-    return f"{amount / MILLI:g}" if resource == "cpu" else f"{amount:g}"
+    return f"{amount / MILLI:g}" if resource == "cpu" else f"{amount:.15g}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from scheduler_core.model.cards import CardRequest, CardType
-from scheduler_core.model.resources import MILLI
+from scheduler_core.model.resources import MAX_CARDS, MILLI
 from scheduler_core.serde.kubernetes import annotations as keys
 
 WHOLE_CARD = "nvidia.com/gpu"
@@ -51,7 +51,7 @@ class Catalogue:
         rest = {name: count for name, count in devices.items() if name not in asked}
         problem = f"asks for {asked[0]} and {asked[1]}; a pod takes cards of one kind" if len(asked) > 1 else ""
         implied = self._implied(asked[0], products)
-        return CardRequest(implied, asked[0], devices[asked[0]] * MILLI, written=not implied), rest, problem
+        return CardRequest(implied, asked[0], _milli(devices[asked[0]]), written=not implied), rest, problem
 
     def _implied(self, resource: str, products: tuple[str, ...]) -> tuple[str, ...]:
         """The card types that a request means without naming them: of the products, or the only one that there is."""
@@ -79,7 +79,12 @@ class Catalogue:
         rest = {name: n for name, n in devices.items() if name != resource}
         other = sorted(name for name in rest if name in self.resources)
         problem = f"asks for {resource} and {other[0]}; a pod takes cards of one kind" if other else ""
-        return CardRequest(names, resource, count * MILLI), rest, problem
+        return CardRequest(names, resource, _milli(count)), rest, problem
+
+
+def _milli(count: int) -> int:
+    """Milli-cards, no more than any node has."""
+    return min(count, MAX_CARDS) * MILLI
 
 
 def _resource_of(name: str, devices: Mapping[str, int]) -> str:

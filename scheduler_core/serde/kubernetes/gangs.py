@@ -13,7 +13,7 @@ import msgspec
 
 from scheduler_core.model.pod import OwnerReference, Pod
 from scheduler_core.model.podgroup import EvictedPolicy, PodGroup
-from scheduler_core.model.resources import MAX_COUNT, MAX_CPU_MILLI, MAX_MEMORY_MIB, MILLI, Amount
+from scheduler_core.model.resources import MAX_CARDS, MAX_COUNT, MAX_CPU_MILLI, MAX_MEMORY_MIB, MILLI, Amount
 from scheduler_core.serde.kubernetes import annotations as keys
 from scheduler_core.serde.kubernetes.catalogue import Catalogue
 from scheduler_core.serde.kubernetes.job import JobRecord, TaskRecord
@@ -233,7 +233,7 @@ def job_cards(job: JobRecord, catalogue: Catalogue, priorities: Priorities) -> d
     for task, count in minimal_pods(job, priorities):
         request, _, _ = catalogue.request(task.names, task.devices, 0, task.products)
         if request is not None and request.names and count:
-            cards[request.key] = min(cards.get(request.key, 0) + request.milli * count, MAX_COUNT * MILLI)
+            cards[request.key] = min(cards.get(request.key, 0) + request.milli * count, MAX_CARDS * MILLI)
     return cards
 
 

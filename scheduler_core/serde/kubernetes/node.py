@@ -14,6 +14,7 @@ import msgspec
 
 from scheduler_core.model.cards import CardKind, CardType, NodeCards
 from scheduler_core.model.node import Node, Taint
+from scheduler_core.model.resources import MAX_CARDS
 from scheduler_core.serde.kubernetes.decode import decode, time_at
 from scheduler_core.serde.kubernetes.metadata import RawMeta, created, texts
 from scheduler_core.serde.kubernetes.quantities import (
@@ -93,7 +94,8 @@ def read_node(obj: object) -> NodeRecord:
     field = "capacity" if status.allocatable is None else "allocatable"
     amounts = status.capacity if status.allocatable is None else status.allocatable
     path = f".status.{field}"
-    cpu, memory, scalars = read_resources(amounts, path, capacity=True)
+    excess: list[str] = []
+    cpu, memory, scalars = read_resources(amounts, path, capacity=True, excess=excess)
     pods = read_pod_limit(amounts, path)
     labels = texts(raw.metadata.labels)
     types, cards, others, warnings = discover(raw.metadata.name, labels, scalars)
@@ -114,6 +116,7 @@ def read_node(obj: object) -> NodeRecord:
         images={image_name(name): image.size_bytes for image in status.images or () for name in image.names or ()},
         volume_limits=read_volume_limits(amounts, path),
     )
+    warnings = (*warnings, *(f"node {node.name}: {text}" for text in excess))
     return NodeRecord(node, types, warnings, _latest(born, status.conditions or []))
 
 
@@ -166,6 +169,9 @@ def discover(
             else:
                 continue
             if card_type.name in cards:
+                continue
+            if others[resource] > MAX_CARDS:
+                warnings.append(f"node {node}: {resource} is left aside, {others.pop(resource)} cards are none")
                 continue
             types.append(card_type)
             cards[card_type.name] = NodeCards(card_type.name, resource, others.pop(resource))

@@ -9,13 +9,15 @@ from functools import lru_cache
 
 from scheduler_core.model.errors import BadInput
 from scheduler_core.model.resources import (
-    MAX_COUNT,
+    MAX_CARDS,
     MILLI,
     TooLarge,
     in_mib,
     parse_count,
     parse_cpu_milli,
+    parse_extended,
     parse_memory_mib,
+    parse_thousandths,
 )
 from scheduler_core.serde.kubernetes.annotations import CARD_MILLI
 from scheduler_core.serde.pointers import child
@@ -31,12 +33,18 @@ RawResources = dict[str, RawQuantity | None]
 
 # The same few spellings occur in every pod of a workload.
 _cpu = lru_cache(maxsize=1 << 14)(parse_cpu_milli)
+_extended = lru_cache(maxsize=1 << 14)(parse_extended)
 _count = lru_cache(maxsize=1 << 14)(parse_count)
 
 
 @lru_cache(maxsize=1 << 14)
 def _request_mib(value: RawQuantity) -> int:
     return parse_memory_mib(value)
+
+
+@lru_cache(maxsize=1 << 14)
+def _capacity_count(value: RawQuantity) -> int:
+    return parse_count(value, capacity=True)
 
 
 @lru_cache(maxsize=1 << 14)
@@ -86,11 +94,13 @@ def read_resources(
     path: str,
     *,
     capacity: bool = False,
+    thousandths: bool = False,
     excess: list[str] | None = None,
 ) -> tuple[int | None, int | None, dict[str, int]]:
     """CPU (milli-cores), memory (MiB) and scalars (whole units) of a resource list; None where it says nothing.
 
     Args:
+        thousandths: of scalars, instead of whole units.
         excess: gets what is beyond the largest amount, which then replaces it; None = that is bad input too.
 
     Raises:
@@ -109,14 +119,19 @@ def read_resources(
         elif name == "memory":
             memory = _read(mib, value, path, name, excess)
         elif is_scalar(name):
-            scalars[name] = _read(mib if in_mib(name) else _count, value, path, name, excess)
+            if in_mib(name):
+                scalars[name] = _read(mib, value, path, name, excess) * (MILLI if thousandths else 1)
+            else:
+                asked = _count if "kubernetes.io/" in name else _extended
+                parse = parse_thousandths if thousandths else _capacity_count if capacity else asked
+                scalars[name] = _read(parse, value, path, name, excess)
     return cpu, memory, scalars
 
 
 def read_pod_limit(values: Mapping[str, RawQuantity | None] | None, path: str) -> int | None:
     """The entry ``pods`` of a node's allocatable."""
     value = values.get("pods") if values else None
-    return None if value is None else _read(_count, value, path, "pods")
+    return None if value is None else _read(_capacity_count, value, path, "pods")
 
 
 def read_volume_limits(values: Mapping[str, RawQuantity | None] | None, path: str) -> dict[str, int]:
@@ -124,7 +139,7 @@ def read_volume_limits(values: Mapping[str, RawQuantity | None] | None, path: st
     found = {}
     for name, value in (values or {}).items():
         if name.startswith(ATTACHABLE) and value is not None:
-            found[name.removeprefix(ATTACHABLE)] = _read(_count, value, path, name)
+            found[name.removeprefix(ATTACHABLE)] = _read(_capacity_count, value, path, name)
     return found
 
 
@@ -156,8 +171,8 @@ def read_card_counts(text: str, path: str) -> dict[str, int]:
                 path=path,
                 value=count,
             )
-        if count > MAX_COUNT:
-            raise ValueError(f"{name}: {count!r} is larger than the largest number that is counted ({MAX_COUNT})")
+        if count > MAX_CARDS:
+            raise ValueError(f"{name}: {count!r} is larger than the largest number that is counted ({MAX_CARDS})")
         milli = round(count * MILLI)
         if abs(milli - count * MILLI) > 1e-6:
             raise ValueError(f"{name}: {count!r} has more than three decimals; a card is shared in thousandths")

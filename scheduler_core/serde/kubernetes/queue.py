@@ -92,7 +92,7 @@ def read_queue(obj: object) -> Queue:
         raise BadInput(
             "bad_value", f"{weight} is above {MAX_WEIGHT}", path=".spec.weight", value=weight, hint=f"1 to {MAX_WEIGHT}"
         )
-    cpu, memory, scalars = read_resources(spec.capability, ".spec.capability", capacity=True)
+    cpu, memory, scalars = _read(spec.capability, ".spec.capability")
     quota, problem = _card_quota(notes)
     service_type = notes.get(keys.OWN_SERVICE_TYPE, "")
     if service_type and service_type not in _SERVICE_TYPES:
@@ -170,8 +170,13 @@ def _namespaces(notes: Mapping[str, str]) -> tuple[str, ...] | None:
     return None if text is None else tuple(sorted({part.strip() for part in text.split(",")} - {""}))
 
 
+def _read(raw: RawResources | None, path: str) -> tuple[int | None, int | None, dict[str, int]]:
+    """Scalars in thousandths; an amount beyond the largest one is out of reach just the same."""
+    return read_resources(raw, path, capacity=True, thousandths=True, excess=[])
+
+
 def _flat(raw: RawResources | None, path: str) -> dict[str, int]:
-    cpu, memory, scalars = read_resources(raw, path, capacity=True)
+    cpu, memory, scalars = _read(raw, path)
     amounts = {} if cpu is None else {"cpu": cpu}
     if memory is not None:
         amounts["memory"] = memory

@@ -97,7 +97,7 @@ def _amount(name: str, value: RawQuantity, path: str, *, capacity: bool) -> tupl
     if name in _PODS:
         return "pods", read_pod_limit({"pods": value}, path)
     plain = name.removeprefix("requests.")
-    cpu, memory, scalars = read_resources({plain: value}, path, capacity=capacity)
+    cpu, memory, scalars = read_resources({plain: value}, path, capacity=capacity, excess=[])
     if plain in ("cpu", "memory"):
         return plain, cpu if plain == "cpu" else memory
     return plain, scalars.get(plain)

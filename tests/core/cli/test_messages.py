@@ -124,14 +124,38 @@ class TestAmounts:
         assert error["code"] == "bad_quantity"
         assert "tidesched.io/card-milli" in error["hint"]
 
-    def test_the_largest_amount_has_a_unit(self, refused):
-        error = refused(b.listing(b.node("n", cpu="1000000000001")))
-        assert error["message"] == "'1000000000001' is more than the largest amount that is counted, 1000000000 cores"
+    @pytest.mark.parametrize(
+        ("resource", "amount", "most"),
+        [
+            ("cpu", "1000000000001", "1000000000 cores"),
+            ("memory", "4Ei", "1Ei"),
+            ("example.com/fpga", "4Ei", "1125899906842624"),
+        ],
+    )
+    def test_the_largest_amount_has_a_unit_and_an_absurd_node_stops_nothing(self, decided, resource, amount, most):
+        n = b.node("n")
+        n["status"]["allocatable"][resource] = amount
+        found = decided(n, b.pod("fine"), naive=False)
+        assert found.binds == {"fine": "n"}
+        assert "node n: status.allocatable" in found.remarks
+        assert f"'{amount}' is more than the largest amount that is counted, {most}" in found.remarks
+
+    @pytest.mark.parametrize("field", ["capability", "deserved", "guarantee"])
+    def test_an_amount_of_a_queue_that_is_out_of_reach_is_no_limit(self, decided, field):
+        queue = b.queue("q", **{field: {"cpu": "1e30", "memory": "7630840000Gi", "example.com/fpga": "4Ei"}})
+        found = decided(b.node("n", "A", 8), queue, *b.inference("g", "q", 1, priority=""), naive=False)
+        assert found.binds == {"g-0": "n"}
+
+    def test_more_cards_than_a_node_can_have_are_none(self, decided):
+        gang = b.inference("g", "q", 1, "A", priority="")
+        found = decided(b.node("n", "A", 10**12), b.node("m", "A", 8), b.queue("q", {"A": 8}), *gang, naive=False)
+        assert found.binds == {"g-0": "m"}
+        assert "node n: nvidia.com/gpu is left aside" in found.remarks
 
     @pytest.mark.parametrize(
         ("resources", "place"),
         [
-            ({"nvidia.com/gpu": 10**12}, 'spec.containers[0].resources.requests["nvidia.com/gpu"]'),
+            ({"nvidia.com/gpu": 10**16}, 'spec.containers[0].resources.requests["nvidia.com/gpu"]'),
             ({"cpu": "1e60"}, "spec.containers[0].resources.requests.cpu"),
             ({"memory": "4Ei"}, "spec.containers[0].resources.requests.memory"),
         ],
@@ -149,7 +173,7 @@ class TestAmounts:
             assert place in found.reasons["g"]["message"]
 
     def test_so_is_an_absurd_job(self, decided):
-        spec = {"containers": [{"name": "c", "resources": {"limits": {"nvidia.com/gpu": 10**12}}}]}
+        spec = {"containers": [{"name": "c", "resources": {"limits": {"nvidia.com/gpu": 10**16}}}]}
         job = b.job("j", "default", 1, template={"spec": spec})
         assert decided(b.node("n1"), job, b.pod("fine"), naive=False).codes == {"j-uid-j": "Misconfigured"}
 

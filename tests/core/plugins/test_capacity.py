@@ -181,7 +181,7 @@ class TestAllocation:
         assert (plugin.preemptive(0, cls_of(plugin, "x"), -1) is None) is allowed
 
     def test_cards_by_their_resource(self):
-        queue = plain_queue("a", scalars={"nvidia.com/gpu": 3}, deserved={"nvidia.com/gpu": 2})
+        queue = plain_queue("a", scalars={"nvidia.com/gpu": 3000}, deserved={"nvidia.com/gpu": 2000})
         given = snapshot([node("n1", 8, H)], [queue], gang("x", 4, 1, "a", on=["n1"], card="", cpu=0, memory=0))
         plugin = opened(Capacity, given)
         assert plugin.preemptive(0, cls_of(plugin, "x"), 0) is None
@@ -209,7 +209,7 @@ class TestReclaimable:
         assert set(opinion.refused.values()) == {"its queue would fall below its guarantee"}
 
     def test_without_a_line_for_what_it_holds_at_once(self):
-        queues = [plain_queue("old", deserved={"nvidia.com/gpu": 1}), plain_queue("new", deserved=10)]
+        queues = [plain_queue("old", deserved={"nvidia.com/gpu": 1000}), plain_queue("new", deserved=10)]
         assert len(self.opinion(queues, 3).allowed) == 3
 
     def test_nothing_in_common(self):

@@ -116,7 +116,7 @@ class TestAdmission:
         assert self.vote(1, state=QueueState.CLOSED).code is ReasonCode.QUEUE_CLOSED
 
     def test_a_resource_that_no_node_has(self):
-        assert self.vote(1, scalars={"example.com/fpga": 1}) is Ballot.PERMIT
+        assert self.vote(1, scalars={"example.com/fpga": 1000}) is Ballot.PERMIT
 
     def test_elastic_room_may_be_asked_for(self):
         queues = [plain_queue("a")]
