@@ -1,11 +1,11 @@
-// How the figures of the quota editor are written and read: window.QuotaFigures. A comma parts thousands and nothing else:
-// where it could mean a fraction, the text is not taken over and the reader is asked what it means.
+// How the figures of the quota editor are written and read: window.QuotaFigures. Where a sign could
+// part thousands or a fraction, the text is not taken over and the reader is asked what it means.
 (() => {
   "use strict";
   const UNIT = { cpu: 1000, memory: 1024 };
   const MOST = { cards: 10_000_000, cpu: 2 ** 50, memory: 2 ** 40, weight: 65_535, priority: 2 ** 31 - 1 };
   const WHOLE = ["cards", "weight", "priority"];
-  const GROUPED = /^\d{1,3}(?:[,\s_'’]\d{3})+(?:\.\d+)?$/;
+  const GROUPED = /^(?!\d+,\d+$)\d{1,3}(?:[,\s_'’]\d{3})+(?:\.\d+)?$/;
 
   class QuotaFigures {
     constructor(columns, say) {

@@ -90,6 +90,9 @@ def loads(
     for number, cells in enumerate(table[1:], 2):
         if not any(cell.strip() for cell in cells):
             continue
+        if over := next((cell.strip() for cell in cells[len(head) :] if cell.strip()), ""):
+            said = _("Line %(line)d: %(cell)r stands beyond the last column of the head.")
+            raise DomainError.for_field("", said % {"line": number, "cell": over[:40]})
         row = dict(zip(head, (unguarded(cell.strip()) for cell in cells), strict=False))
         name = row.pop("queue", "")
         if name not in queues:
@@ -144,10 +147,17 @@ def _edited(queue: Document, row: Mapping[str, str], cards: set[str], line: int)
 
 
 # Spreadsheets group thousands and add a fraction of nothing; "1,5" is no number of cards.
-_WHOLE = re.compile(r"(-?\d+|-?\d{1,3}([, \u00a0]\d{3})+)(\.0+)?")
+_WHOLE = re.compile(r"(-?\d+|-?[1-9]\d{0,2}([, \u00a0]\d{3})+)(\.0+)?")
+# Of one sign before three digits nobody can say whether it parts thousands or a fraction.
+_TWO_MEANINGS = re.compile(r"(-?[1-9]\d{0,2})[.,](\d{3})")
 
 
 def _number(cell: str, name: str, line: int) -> int:
+    if two := _TWO_MEANINGS.fullmatch(cell):
+        said = _("Line %(line)d, %(column)s: %(cell)r can mean %(whole)s or %(part)s. Write it without separators.")
+        part = f"{two[1]}.{two[2]}".rstrip("0").rstrip(".")
+        values = {"line": line, "column": name, "cell": cell, "whole": two[1] + two[2], "part": part}
+        raise DomainError.for_field(f"/{name}", said % values)
     found = _WHOLE.fullmatch(cell)
     if found is None:
         said = _("Line %(line)d, %(column)s: %(cell)r is no whole number.")

@@ -22,9 +22,7 @@ def words() -> dict[str, str]:
         "not_number": _("“{text}” is not a number."),
         "whole": _("Cards are whole: 0, 1, 2, …"),
         "whole_number": _("A whole number is needed."),
-        "comma": _(
-            "“{text}” can be read in two ways: write 1,500 or 1500 for a thousand and a half, 1.5 for a fraction."
-        ),
+        "comma": _("“{text}” can be read in two ways: write 1500 for a thousand and a half, 1.5 for a fraction."),
         "dot": _("“{text}” can be read in two ways: write {digits} for thousands."),
         "range": _("At least {least}, at most {most}."),
         "readonly": _("This cell cannot be edited."),

@@ -86,7 +86,7 @@ def test_the_table_goes_out_and_comes_back(world):
     text = tree_csv.dumps(tree, cards)
     assert tree_csv.loads(text, tree, cards) == {}
     assert tree_csv.loads(text.replace(",", ";").replace("\r\n", "\n"), tree, cards) == {}
-    edits = tree_csv.loads(f'queue,cpu_milli,{H200},weight\nresearch-training,,"1,040",3\n', tree, cards)
+    edits = tree_csv.loads(f'queue,cpu_milli,{H200},weight\nresearch-training,,"1,040.0",3\n', tree, cards)
     assert edits == {"queue/research-training": {"cpu_milli": None, "card_quota": {H200: 1040}, "weight": 3}}
     assert tree_csv.loads(f"queue,{H200}\nresearch-training,\n\n", tree, cards) == {
         "queue/research-training": {"card_quota": {H200: None}}
@@ -107,6 +107,15 @@ def test_the_table_goes_out_and_comes_back(world):
         ("queue,weight,weight\n", "is there twice"),
         ('queue,weight\n"research-training,1\n', "no table"),
         ("", "a column named queue"),
+        ("queue,weight\nresearch-training,1,7\n", "Line 2: '7' stands beyond the last column of the head."),
+        ("queue,weight\nresearch-training,1\nsearch-training,1,000\n", "Line 3: '000' stands beyond"),
+        ("queue;cpu_milli\nresearch-training;64.000\n", "Line 2, cpu_milli: '64.000' can mean 64000 or 64."),
+        ("queue;cpu_milli\nresearch-training;64.500\n", "'64.500' can mean 64500 or 64.5."),
+        (f"queue;{H200}\nresearch-training;8,000\n", f"Line 2, {H200}: '8,000' can mean 8000 or 8."),
+        (f"queue\t{H200}\nresearch-training\t1.000\n", "'1.000' can mean 1000 or 1."),
+        (f'queue,{H200}\nresearch-training,"8,500"\n', "'8,500' can mean 8500 or 8.5."),
+        (f"queue;{H200}\nresearch-training;0,500\n", "'0,500' is no whole number."),
+        (f"queue;{H200}\nresearch-training;1.024.000\n", "'1.024.000' is no whole number."),
     ],
 )
 def test_a_wrong_table_is_refused_with_its_line(world, text, words):
@@ -127,6 +136,21 @@ LIVE = {
     },
     "status": {"state": "Open", "running": 2},
 }  # fmt: skip
+
+
+@pytest.mark.parametrize(("cell", "cards"), [("8.0", 8), ("8.00", 8), ("1,024,000", 1_024_000), ("1 024", 1024)])
+def test_a_number_that_means_one_thing_is_taken(world, cell, cards):
+    tree = read_tree(world.cluster)
+    for text in (f'queue,{H200}\nresearch-training,"{cell}"\n', f"queue;{H200}\nresearch-training;{cell};;\n"):
+        assert tree_csv.loads(text, tree, [H200]) == {"queue/research-training": {"card_quota": {H200: cards}}}
+
+
+def test_a_page_refuses_a_table_that_can_mean_two_things(world):
+    """The comparison said "CPU cores 512 -> 0.06"."""
+    text = f"queue;cpu_milli;{H200}\nresearch-training;64.000;8,000\n"
+    page = client_of(world.admin).post(TREE, {"text": text, "format": "csv", "act": "compare"})
+    assert page.status_code == 400
+    assert "can mean 64000 or 64" in page.content.decode()
 
 
 def test_a_live_queue_is_read_as_intent():
