@@ -21,7 +21,7 @@ from tidesched_web.console.forms.policy import APPLY, PolicyForm
 from tidesched_web.console.methods import acts_by_post, takes_forms
 from tidesched_web.console.page import Page, page
 from tidesched_web.console.paging import paged
-from tidesched_web.console.policy_words import policy_words
+from tidesched_web.console.policy_words import left_out, policy_words
 from tidesched_web.console.rights import need_administrator
 from tidesched_web.console.text_differences import text_lines
 from tidesched_web.engine.demo import FOUNDING_POLICY
@@ -98,6 +98,7 @@ def _checked(this: Page, text: str, ruling: PolicyRevision | None, *, ask: bool)
     broken = any(finding["severity"] == "error" for finding in findings)
     lines = text_lines(ruling.text if ruling else "", text)
     found: dict[str, Any] = {"findings": findings, "lines": lines, "broken": broken, "same": not lines and not broken}
+    found["left_out"] = left_out(ruling.text, text) if ruling else []
     if lines and not broken and ask:
         found["impact"] = impact.impact_of_policy(
             this.cluster, text, access=this.access, subject=f"policy:{this.cluster.pk}:{this.user.pk}"

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Final
 
 from django.utils.functional import Promise
+from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from tidesched_web.engine.policy_check import cooldown_seconds, outline
@@ -56,6 +58,18 @@ PLUGINS: Final[dict[str, Promise]] = {
     "usage": _("keeps off nodes that are loaded, whatever was requested there"),
 }
 
+# What sessions do no more without any of these actions.
+WITHOUT: Final[dict[tuple[str, ...], Promise]] = {
+    ("enqueue",): _("every gang counts as admitted at once"),
+    ("elect",): _("no gang that has waited long is chosen for nodes to be kept any more"),
+    ("allocate",): _("nothing that asks for cpu, memory or cards is bound any more"),
+    ("reserve",): _("no nodes are kept free for a gang that has waited long any more"),
+    ("backfill",): _("pods that ask for nothing but a place are not placed any more"),
+    ("preempt", "gangpreempt"): _("nothing is evicted by priority inside a queue any more"),
+    ("reclaim", "gangreclaim"): _("nothing is taken back between queues any more"),
+    ("shuffle",): _("nothing is evicted any more because plugins want it placed elsewhere"),
+}
+
 
 @dataclass(frozen=True, slots=True)
 class Named:
@@ -90,3 +104,19 @@ def policy_words(text: str) -> PolicyWords | None:
         cooldown_seconds(text),
         found.as_upstream,
     )
+
+
+def left_out(before: str, after: str) -> list[Named]:
+    """The actions of one text that another one has no more, and what that means."""
+    had, has = outline(before), outline(after)
+    if had is None or has is None:
+        return []
+    gone = [name for name in had.actions if name not in has.actions]
+    return [Named(name, _meaning(name, has.actions)) for name in dict.fromkeys(gone)]
+
+
+def _meaning(gone: str, stay: Collection[str]) -> Promise | str:
+    alike = next((names for names in WITHOUT if gone in names), (gone,))
+    if others := [name for name in alike if name in stay]:
+        return gettext("%(action)s stays for the same") % {"action": others[0]}
+    return WITHOUT.get(alike, "")

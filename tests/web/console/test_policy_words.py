@@ -38,6 +38,39 @@ def test_a_policy_in_words_has_its_actions_in_order_its_tiers_and_its_cool_down(
     assert (upstream.as_upstream, upstream.cool_down) == (True, None)
 
 
+def test_each_action_has_words_for_its_absence() -> None:
+    assert sorted(name for names in policy_words.WITHOUT for name in names) == sorted(ACTIONS)
+    everything = FOUNDING_POLICY.replace("enqueue, allocate, backfill, reclaim", ", ".join(ACTIONS))
+    without = policy_words.left_out(everything, FOUNDING_POLICY)
+    assert {one.name for one in without} == ACTIONS.keys() - {"enqueue", "allocate", "backfill", "reclaim"}
+    assert {one.name: one.does for one in without}["gangreclaim"] == "reclaim stays for the same"
+    assert policy_words.left_out(FOUNDING_POLICY, everything) == []
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize(
+    ("language", "left_out", "said", "nothing"),
+    [
+        ("en", "Left out: reclaim", "nothing is taken back between queues any more", "Nothing found"),
+        ("zh-hans", "已去掉：reclaim", "队列之间不再回收任何卡", "没有问题"),
+    ],
+)
+def test_the_check_names_an_action_that_the_new_text_leaves_out(
+    language: str, left_out: str, said: str, nothing: str
+) -> None:
+    """It said that nothing was found."""
+    world = story.full()
+    PolicyRevision.objects.filter(cluster=world.cluster).update(text=FOUNDING_POLICY)
+    User.objects.filter(pk=world.admin.pk).update(language=language)
+    text = FOUNDING_POLICY.replace(", reclaim", "", 1)
+    client, form = client_of(world.admin), {"text": text, "version": 1, "act": "check"}
+    page = client.post("/clusters/demo/policy/", form).content.decode()
+    found = " ".join(html.unescape(re.sub(r"<[^>]+>", " ", page)).split())
+    assert left_out in found
+    assert said in found
+    assert nothing not in found
+
+
 @pytest.mark.django_db
 def test_the_policy_page_says_what_sessions_do() -> None:
     """It had the YAML text alone."""
