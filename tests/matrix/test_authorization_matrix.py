@@ -1,7 +1,7 @@
 """Every address of the resolver × every caller: who opens it, whose act does something, and what it leaves behind.
 
 Each cell is a request. A refusal, and any read, must not have written anything; what an answer to those who see nothing
-of a tenant holds never names the tenant's objects.
+of a tenant holds never names the tenant's objects; an answer of the REST API is as the document says.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from django.db import transaction
 from django.http import StreamingHttpResponse
 from django.http.response import HttpResponseBase
 
-from tests.matrix import expectations
+from tests.matrix import documented, expectations
 from tests.matrix.bodies import body_of
 from tests.matrix.recorder import writes
 from tests.matrix.stage import (
@@ -84,6 +84,9 @@ def asked(stage: Stage, route: Route, method: str, caller: str) -> str:
         named = [text for text in HIDDEN_OF_PLATFORM if text.encode() in content]
         assert named == [], f"{place} names what is the platform's"
     assert SECRET.encode() not in content, f"{place} shows the credentials of a cluster"
+    if route.name.startswith("api:") and route.name.removeprefix("api:") not in documented.UNDOCUMENTED:
+        path = url.partition("?")[0]
+        assert documented.fault_of(path, method, answer, content) == "", f"{place} ({answer.status_code})"
     if answer.status_code == 302 and answer.headers["Location"].startswith("/sign-in/?next="):
         return "in"
     return str(answer.status_code)
@@ -128,6 +131,10 @@ def test_tokens(stage: Stage, name: str) -> None:
     for method in route.methods:
         people = dict(zip(PEOPLE, EXPECTED[name, method], strict=True))
         scopes = expectations.scopes_of(name, method)
+        if name.removeprefix("api:") not in documented.UNDOCUMENTED:
+            path = address(stage, route).partition("?")[0]
+            said = documented.scopes(path, method)
+            assert said | {"admin"} == scopes if scopes else said == set(), f"{method} {path}"
         wanted = {
             caller: people["platform-admin"] if scopes is None or caller.removeprefix("token:") in scopes else "403"
             for caller in SCOPED
