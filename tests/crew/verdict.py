@@ -22,7 +22,7 @@ WARM_SECONDS = 600.0
 # and so without the crew's own waiting for a processor.
 GATED = ("timed page ", "timed part ")
 PROBES = "timed probe "
-PROBE_SECONDS = 0.2
+PROBE_SECONDS = 2.0
 PAGES = (
     *(f"timed {kind} {name}" for kind in ("page", "part") for name in PATHS),
     *(f"timed page {name}" for name in OTHERS),
