@@ -3,18 +3,23 @@
 import asyncio
 import json
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
 
+import psycopg
 import pytest
 from asgiref.sync import async_to_sync
 from django.core.cache import cache
+from django.db import connection, transaction
 
+from tests.waiting import until
 from tests.web.front.asgi import Answer, Client
 from tests.web.left_connections import none_left_open
 from tidesched_web.celery import broker_url
-from tidesched_web.common import alive
+from tidesched_web.common import alive, database_patience
 from tidesched_web.front import health
 from tidesched_web.front.application import Front
+from tidesched_web.front.health import Readiness
 
 __all__ = ["none_left_open"]
 
@@ -30,14 +35,24 @@ def ask(method: str, path: str) -> Answer:
     return async_to_sync(asked)()
 
 
-async def until(condition: Callable[[], bool]) -> None:
-    async with asyncio.timeout(20):
-        while not condition():  # noqa: ASYNC110 - what is waited for happens on a thread
-            await asyncio.sleep(0.01)
+@asynccontextmanager
+async def served() -> AsyncIterator[Client]:
+    """A front end between the start and the end of its web process."""
+    front, begun, asked = Front(nothing), asyncio.Event(), asyncio.Queue()
+
+    async def send(_message) -> None:
+        begun.set()
+
+    asked.put_nowait({"type": "lifespan.startup"})
+    serving = asyncio.create_task(front({"type": "lifespan"}, asked.get, send))
+    await begun.wait()
+    yield Client(front)
+    asked.put_nowait({"type": "lifespan.shutdown"})
+    await serving
 
 
 @pytest.fixture
-def all_alive():
+def all_alive() -> Iterator[None]:
     for role in alive.ROLES:
         alive.mark(role)
     yield
@@ -45,34 +60,94 @@ def all_alive():
 
 
 @pytest.fixture(autouse=True)
-def probes(none_left_open: None, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """The thread and the connection of each front end with its test."""
-    made: list[health.Probes] = []
-    begin = health.Probes.__init__
-    monkeypatch.setattr(health.Probes, "__init__", lambda self: begin(self) or made.append(self))
+def connections(none_left_open: None, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """The connection of each front end ends with its test."""
+    made: list[psycopg.Connection] = []
+    connect = database_patience.BoundedConnection.to_default
+    monkeypatch.setattr(database_patience.BoundedConnection, "to_default", lambda: made.append(connect()) or made[-1])
     yield
-    for one in made:
-        one._executor.shutdown()
-        if one._checks._connection is not None:
-            one._checks._connection.close()
-
-
-@pytest.fixture(autouse=True)
-def patient(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(health, "PATIENCE_SECONDS", 10.0)
+    for each in made:
+        each.close()
 
 
 def missing() -> dict[str, str]:
-    answer = ask("GET", "/readyz")
-    body = json.loads(answer.body)
-    assert (answer.status == 200) is (not body["missing"])
-    return body["missing"]
+    """What the first look of the real checks finds."""
+    readiness = Readiness(health.checks())
+    readiness.look()
+    return readiness.missing
+
+
+def test_a_check_is_missing_until_it_succeeds_and_again_after_three_failures_in_a_row() -> None:
+    reasons = {"database": "away", "redis": ""}
+    readiness = Readiness({name: lambda name=name: reasons[name] for name in reasons})
+    assert readiness.missing == dict.fromkeys(reasons, "not looked at yet")
+    readiness.look()
+    assert readiness.missing == {"database": "away"}
+    reasons["database"] = ""
+    readiness.look()
+    assert readiness.missing == {}
+    reasons["redis"] = "slow"
+    readiness.look()
+    readiness.look()
+    assert readiness.missing == {}
+    reasons["redis"] = "gone"
+    readiness.look()
+    assert readiness.missing == {"redis": "gone"}
+    reasons["redis"] = ""
+    readiness.look()
+    reasons["redis"] = "slow"
+    readiness.look()
+    assert readiness.missing == {}, "its failures are counted anew"
+
+
+def test_a_check_that_breaks_has_failed() -> None:
+    readiness = Readiness({"database": lambda: str(1 // 0), "redis": lambda: ""})
+    readiness.look()
+    assert readiness.missing == {"database": "the check failed: ZeroDivisionError"}
 
 
 def test_healthz_asks_nobody() -> None:
     answer = ask("GET", "/healthz")
     assert answer.status == 200
     assert answer.json()["status"] == "alive"
+
+
+@pytest.mark.django_db
+def test_readyz_looks_by_itself_and_answers_while_a_look_hangs(
+    all_alive: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looks, hangs, over = [], threading.Event(), threading.Event()
+
+    def redis() -> str:
+        looks.append(1)
+        if hangs.is_set():
+            looks.append("hangs")
+            over.wait(60)
+        return ""
+
+    monkeypatch.setattr(health, "EVERY_SECONDS", 0.01)
+    monkeypatch.setattr(health, "_redis", redis)
+
+    async def story() -> list[int]:
+        async with served() as client:
+            await asyncio.to_thread(until, lambda: len(looks) > 3)
+            first = await client.ask("GET", "/readyz")
+            hangs.set()
+            await asyncio.to_thread(until, lambda: "hangs" in looks)
+            second = await client.ask("GET", "/readyz")
+            over.set()
+        return [first.status, second.status]
+
+    try:
+        assert async_to_sync(story)() == [200, 200]
+    finally:
+        over.set()
+
+
+def test_readyz_says_before_the_first_look_that_there_was_none() -> None:
+    answer = ask("GET", "/readyz")
+    assert answer.status == 503
+    assert set(json.loads(answer.body)["missing"]) == {"database", "redis", "processes"}
 
 
 @pytest.mark.django_db
@@ -91,6 +166,15 @@ def test_a_silent_role_is_named(all_alive: None, role: str) -> None:
 def test_the_demo_needs_a_session(all_alive: None, settings) -> None:
     settings.DEMO = True
     assert missing() == {"demo": "the demo cluster has not had a session yet"}
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_statement_that_hangs_is_given_up(all_alive: None, settings, monkeypatch: pytest.MonkeyPatch) -> None:
+    settings.DEMO = True
+    monkeypatch.setattr(database_patience, "ANSWER_SECONDS", 1.0)
+    with transaction.atomic(), connection.cursor() as cursor:
+        cursor.execute("LOCK TABLE scheduling_session")
+        assert missing() == {"demo": "unknown while the database does not answer"}
 
 
 @pytest.mark.django_db
@@ -113,44 +197,6 @@ def test_redis_away_is_named_and_no_error(monkeypatch: pytest.MonkeyPatch) -> No
 def test_probes_are_only_read(method: str) -> None:
     assert ask(method.upper(), "/healthz").status == 405
     assert ask(method.upper(), "/readyz").status == 405
-
-
-@pytest.mark.django_db
-def test_checks_that_hang_are_an_answer_too(all_alive: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    over = threading.Event()
-    monkeypatch.setattr(health, "PATIENCE_SECONDS", 0.15)
-    monkeypatch.setattr(health.Checks, "_database", lambda _self: over.wait(30) and "")
-    try:
-        assert missing() == {"checks": "database and Redis have not answered within 150 ms"}
-    finally:
-        over.set()
-
-
-@pytest.mark.django_db
-def test_findings_are_made_anew_while_there_are_questions_and_a_late_one_holds_nothing_up(
-    all_alive: None, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    over, looks = threading.Event(), []
-    found = health.Checks.missing
-    monkeypatch.setattr(health, "EVERY_SECONDS", 0.01)
-    monkeypatch.setattr(health.Checks, "missing", lambda self: looks.append(1) or found(self))
-
-    async def story() -> list[int]:
-        client = Client(Front(nothing))
-        first = (await client.ask("GET", "/readyz")).status
-        await until(lambda: len(looks) > 3)
-        monkeypatch.setattr(health.Checks, "_database", lambda _self: over.wait(30) and "")
-        held = len(looks)
-        await until(lambda: len(looks) > held)
-        monkeypatch.setattr(health, "PATIENCE_SECONDS", 0.0)
-        second = (await client.ask("GET", "/readyz")).status
-        monkeypatch.setattr(health, "USABLE_SECONDS", 0.0)
-        return [first, second, (await client.ask("GET", "/readyz")).status]
-
-    try:
-        assert async_to_sync(story)() == [200, 200, 503]
-    finally:
-        over.set()
 
 
 @pytest.mark.parametrize(

@@ -93,7 +93,7 @@ class Watch:
     def _ask(self) -> psycopg.Error | None:
         try:
             if self._connection is None:
-                self._connection = _BoundedConnection.connect(**_parameters(), autocommit=True)
+                self._connection = BoundedConnection.to_default()
             self._connection.execute("SELECT 1")
         except psycopg.Error as error:
             kept, self._connection = self._connection, None
@@ -122,8 +122,13 @@ def _answers(error: psycopg.Error) -> bool:
 watch = Watch()
 
 
-class _BoundedConnection(psycopg.Connection[Any]):
+class BoundedConnection(psycopg.Connection[Any]):
     """One whose statements have a few seconds."""
+
+    @classmethod
+    def to_default(cls) -> psycopg.Connection[Any]:
+        """One to the database of the settings, outside of Django's."""
+        return cls.connect(**_parameters(), autocommit=True)
 
     def wait(self, gen: Any, *args: Any, **kwargs: Any) -> Any:
         return _wait(self, super().wait, gen, lambda waited: waited > ANSWER_SECONDS, args, kwargs)

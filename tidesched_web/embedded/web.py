@@ -22,7 +22,7 @@ from tidesched_web.front.protocol import BoundedProtocol
 APPLICATION = "tidesched_web.asgi:application"
 SERVER: dict[str, Any] = {
     "http": BoundedProtocol,
-    "lifespan": "off",
+    "lifespan": "on",
     "access_log": False,
     "proxy_headers": False,
     # A page that listens to live events never ends its request by itself.

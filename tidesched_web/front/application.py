@@ -51,6 +51,8 @@ class Front:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "websocket":
             await send({"type": "websocket.close", "code": 1000, "reason": None})
+        elif scope["type"] == "lifespan":
+            await self._probes.live(receive, send)
         elif scope["type"] == "http":
             if scope["path"] in ("/healthz", "/readyz"):
                 await self._probes.answer(scope, send)

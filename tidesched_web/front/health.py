@@ -1,43 +1,75 @@
 """`/healthz` and `/readyz`: is the process alive, and can the installation do its work.
 
-Neither waits for a turn, a thread of pages or a pooled connection. The checks of `/readyz` run on a thread and a
-database connection of their own, again and again while there are questions: so there is an answer when the next
-question comes. One that is not there in time counts as "not ready".
+A thread looks each second, on a database connection that no page uses. Both addresses answer at once, from the event
+loop alone: `/readyz` says what the last rounds made of each check.
 """
 
 from __future__ import annotations
 
-import asyncio
-import time
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+import logging
+import threading
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import psycopg
 from django.conf import settings
 from django.core.cache import cache
-from django.db import connections
 from redis import RedisError
 
 from tidesched_web.common import alive
-from tidesched_web.front import Scope, Send, answers
+from tidesched_web.common.database_patience import BoundedConnection
+from tidesched_web.front import Receive, Scope, Send, answers
 
-PATIENCE_SECONDS = 0.15
-# How old a finding may be, how often it is made anew, and for how long after the last question.
-USABLE_SECONDS, EVERY_SECONDS, ASKED_SECONDS = 3.0, 1.0, 60.0
-Missing = dict[str, str]
+EVERY_SECONDS, FAILED_ROUNDS = 1.0, 3
+_log = logging.getLogger(__name__)
+
+
+class Readiness:
+    """The checks, each of which returns why it fails, or nothing. Each ends by timeouts of its own."""
+
+    def __init__(self, checks: Mapping[str, Callable[[], str]]) -> None:
+        self._checks = checks
+        # Nothing is ready that has never succeeded.
+        self._failures = dict.fromkeys(checks, FAILED_ROUNDS)
+        self._reasons = dict.fromkeys(checks, "not looked at yet")
+
+    def look(self) -> None:
+        """Make one round."""
+        for name, check in self._checks.items():
+            try:
+                reason = check()
+            except Exception as error:  # noqa: BLE001 - whatever it is, the next round is made
+                _log.exception("the check of %s failed", name)
+                reason = f"the check failed: {type(error).__name__}"
+            self._reasons[name] = reason
+            self._failures[name] = self._failures[name] + 1 if reason else 0
+
+    @property
+    def missing(self) -> dict[str, str]:
+        """The checks that have failed for some rounds in a row, or have not succeeded yet, each with its reason."""
+        return {name: self._reasons[name] for name, count in self._failures.items() if count >= FAILED_ROUNDS}
 
 
 class Probes:
     """Answers the two addresses."""
 
     def __init__(self) -> None:
-        self._executor = ThreadPoolExecutor(1, thread_name_prefix="readiness")
-        self._checks = Checks()
-        self._running: asyncio.Future[Missing] | None = None
-        self._looking: asyncio.Task[None] | None = None
-        self._asked = 0.0
-        self._found: tuple[float, Missing] = (0.0, {})
+        self._readiness = Readiness(checks())
+        self._ended = threading.Event()
+
+    async def live(self, receive: Receive, send: Send) -> None:
+        """Look from the start of the web process to its end: ASGI's lifespan."""
+        await receive()
+        threading.Thread(target=self._look_again, name="readiness", daemon=True).start()
+        await send({"type": "lifespan.startup.complete"})
+        await receive()
+        self._ended.set()
+        await send({"type": "lifespan.shutdown.complete"})
+
+    def _look_again(self) -> None:
+        self._readiness.look()
+        while not self._ended.wait(EVERY_SECONDS):
+            self._readiness.look()
 
     async def answer(self, scope: Scope, send: Send) -> None:
         """Answer one request."""
@@ -47,67 +79,29 @@ class Probes:
         elif scope["path"] == "/healthz":
             await answers.send_json(send, 200, {"status": "alive", "version": settings.VERSION}, bare=bare)
         else:
-            missing = await self._missing()
+            missing = self._readiness.missing
             body = {"status": "not ready" if missing else "ready", "missing": missing}
             await answers.send_json(
                 send, 503 if missing else 200, body, {"Retry-After": "2"} if missing else {}, bare=bare
             )
 
-    async def _missing(self) -> Missing:
-        self._asked = time.monotonic()
-        at, found = self._found
-        if at and self._asked - at < USABLE_SECONDS:
-            self._look()
-            return found
-        running = self._check()
-        self._look()
-        done, _late = await asyncio.wait({running}, timeout=PATIENCE_SECONDS)
-        if done:
-            return running.result()
-        return {"checks": f"database and Redis have not answered within {int(PATIENCE_SECONDS * 1000)} ms"}
 
-    def _look(self) -> None:
-        """Let findings be made anew as long as there are questions."""
-        if self._looking is None or self._looking.done():
-            self._looking = asyncio.create_task(self._look_again(), name="readiness")
-
-    async def _look_again(self) -> None:
-        while time.monotonic() - self._asked < ASKED_SECONDS:
-            await asyncio.wait({self._check()})
-            await asyncio.sleep(EVERY_SECONDS)
-
-    def _check(self) -> asyncio.Future[Missing]:
-        if self._running is None or self._running.done():
-            self._running = asyncio.get_running_loop().run_in_executor(self._executor, self._checks.missing)
-            self._running.add_done_callback(self._keep)
-        return self._running
-
-    def _keep(self, ended: asyncio.Future[Missing]) -> None:
-        if not ended.cancelled() and ended.exception() is None:
-            self._found = (time.monotonic(), ended.result())
+def checks() -> dict[str, Callable[[], str]]:
+    """What has to answer."""
+    database = _Database()
+    demo = {"demo": database.demo_session} if settings.DEMO else {}
+    return {"database": database.answers, "redis": _redis, "processes": _processes} | demo
 
 
-class Checks:
-    """What has to answer; on a connection that no page uses."""
+class _Database:
+    """On a connection of its own, whose statements have a few seconds."""
 
     def __init__(self) -> None:
         self._connection: psycopg.Connection[Any] | None = None
 
-    def missing(self) -> Missing:
-        """What does not answer, each with the reason; empty when all is well."""
-        checks: dict[str, Callable[[], str]] = {
-            "database": self._database,
-            "redis": _redis,
-            "processes": _processes,
-            "demo": self._demo_session,
-        }
-        return {name: reason for name, check in checks.items() if (reason := check())}
-
     def _ask(self, query: str) -> Any:
         if self._connection is None or self._connection.closed:
-            asked = connections["default"].get_connection_params()
-            asked.pop("cursor_factory", None)
-            self._connection = psycopg.connect(**(asked | {"autocommit": True, "connect_timeout": 3}))
+            self._connection = BoundedConnection.to_default()
         try:
             row = self._connection.execute(query.encode()).fetchone()
         except psycopg.Error:
@@ -115,21 +109,19 @@ class Checks:
             raise
         return row[0] if row else None
 
-    def _database(self) -> str:
+    def answers(self) -> str:
         try:
             self._ask("SELECT 1")
         except psycopg.Error as error:
             return f"the database does not answer: {type(error).__name__}"
         return ""
 
-    def _demo_session(self) -> str:
-        if not settings.DEMO:
-            return ""
+    def demo_session(self) -> str:
         try:
-            found = self._ask("SELECT EXISTS (SELECT 1 FROM scheduling_session)")
+            exists = self._ask("SELECT EXISTS (SELECT 1 FROM scheduling_session)")
         except psycopg.Error:
             return "unknown while the database does not answer"
-        return "" if found else "the demo cluster has not had a session yet"
+        return "" if exists else "the demo cluster has not had a session yet"
 
 
 def _redis() -> str:

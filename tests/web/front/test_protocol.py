@@ -32,7 +32,7 @@ def told(story: Story, loop: str) -> Any:
     """What comes of a story with one connection; how many connections the server has after it is asked by its port."""
 
     async def run() -> Any:
-        config = uvicorn.Config(application, port=0, log_level="critical", **SERVER)
+        config = uvicorn.Config(application, port=0, log_level="critical", **SERVER | {"lifespan": "off"})
         server = uvicorn.Server(config)
         config.load()
         server.lifespan = config.lifespan_class(config)
