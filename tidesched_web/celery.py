@@ -103,12 +103,16 @@ def _show_worker(sender: Any, **_: object) -> None:
 
 @beat_init.connect
 def _show_beat(**_: object) -> None:
-    """Each message that beat sends is its progress."""
+    """Each message that beat sends is its progress, and the first one its first sign of life."""
     from tidesched_web.common import worker_progress
     from tidesched_web.common.progress import progress
 
+    def sends(**_: object) -> None:
+        worker_progress.works()
+        progress.moved("beat")
+
     progress.moved("beat")
-    before_task_publish.connect(lambda **_: progress.moved("beat"), weak=False)
+    before_task_publish.connect(sends, weak=False)
     worker_progress.report_main("beat")
 
 

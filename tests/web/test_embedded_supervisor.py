@@ -9,15 +9,17 @@ import time
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 
+import msgspec
 import pytest
 import pytest_asyncio
+from django.core.cache import cache
 
-from tidesched_web.common import incidents
+from tidesched_web.common import alive, incidents, progress
 from tidesched_web.embedded import identity
 from tidesched_web.embedded.asking import web_question
 from tidesched_web.embedded.console_output import Output
 from tidesched_web.embedded.data_folder import DataFolder
-from tidesched_web.embedded.processes import APPLICATIONS, SERVERS, ProcessSpec
+from tidesched_web.embedded.processes import APPLICATIONS, SERVERS, ProcessSpec, workers
 from tidesched_web.embedded.supervisor import Supervisor
 from tidesched_web.embedded.valkey import Valkey
 from tidesched_web.env import Runtime
@@ -81,7 +83,7 @@ class Run:
         process = self.data.read_runtime().processes.get(name)
         return process.pid if process else 0
 
-    async def until(self, condition: Callable[[], object], seconds: float = 15.0) -> None:
+    async def until(self, condition: Callable[[], object], seconds: float = 60.0) -> None:
         deadline = time.monotonic() + seconds
         while not condition():
             assert time.monotonic() < deadline, f"waited too long; log:\n{self.log.read_text()}"
@@ -122,6 +124,52 @@ async def test_one_that_keeps_dying_waits_longer_each_time(run: Run) -> None:
     await run.until(lambda: run.supervisor.deaths.get("dying", 0) >= 3)
     pauses = [line.split()[-2] for line in run.log.read_text().splitlines() if "dying ended (exit status 3)" in line]
     assert pauses[:3] == ["0.2", "0.5", "1.0"]
+
+
+def worker(run: Run, *more: str) -> ProcessSpec:
+    """The real worker of the role work, looked after by this supervisor."""
+    folder = run.supervisor.hangs.folder
+    environment = os.environ | {"TIDESCHED_PROGRESS_DIR": str(folder), "TIDESCHED_HANG_SECONDS": "2"}
+    (spec,) = [spec for spec in workers(environment) if spec.name == "work"]
+    return msgspec.structs.replace(spec, argv=[*spec.argv, *more])
+
+
+@pytest.mark.asyncio
+async def test_a_worker_that_ends_each_time_before_it_takes_messages_is_missing_with_its_last_error(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TIDESCHED_PROGRESS_DIR", str(run.supervisor.hangs.folder))
+    cache.clear()
+    run.supervisor.keep(worker(run, "--statedb", str(tmp_path / "absent" / "state")))
+    await run.until(lambda: "work" in alive.endings())
+    assert cache.get("alive:work") is None
+    ending = alive.endings()["work"]
+    assert ending.times >= 3
+    assert "absent/state" in ending.last
+    assert alive.silent_roles() == list(alive.ROLES)
+    assert f"work: {ending}" in run.log.read_text()
+
+
+@pytest.mark.asyncio
+async def test_a_worker_is_alive_when_it_takes_messages_and_not_before(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cache.clear()
+    gate = tmp_path / "gate"
+    os.mkfifo(gate)
+    monkeypatch.setenv("GATE", str(gate))
+    begun = worker(run)
+    argv = [argument.replace("tidesched_web.celery", "tests.web.held_worker") for argument in begun.argv]
+    run.supervisor.keep(msgspec.structs.replace(begun, argv=argv))
+
+    def reported(seconds: float) -> bool:
+        report = progress.read(run.supervisor.hangs.folder / "work.json")
+        return report is not None and report.written - report.born > seconds
+
+    await run.until(lambda: reported(3.0))  # it has said several times in its file how it stands
+    assert "work" in alive.silent_roles()
+    gate.write_text("go")
+    await run.until(lambda: "work" not in alive.silent_roles())
 
 
 @pytest.mark.asyncio

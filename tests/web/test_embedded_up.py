@@ -18,6 +18,7 @@ import httpx
 import pytest
 import redis
 
+from tidesched_web.common import alive
 from tidesched_web.embedded import identity, sockets
 from tidesched_web.env import BASE_DIR
 
@@ -100,6 +101,11 @@ class Installation:
             return False
 
         self.until(forgotten)
+
+    def all_have_spoken(self) -> bool:
+        with contextlib.suppress(redis.RedisError), redis.Redis.from_url(sockets.redis_url(self.folder)) as connection:
+            return len(list(connection.scan_iter("*alive:*"))) == len(alive.ROLES)
+        return False
 
     def processes(self) -> dict[str, dict]:
         with contextlib.suppress(FileNotFoundError, json.JSONDecodeError):
@@ -256,6 +262,7 @@ def test_each_killed_process_comes_back(installation: Installation, name: str) -
     os.kill(before, signal.SIGKILL)
     installation.until(lambda: installation.processes().get(name, {}).get("pid") not in {None, before})
     installation.forget_signs_of_life()
+    installation.until(installation.all_have_spoken)
     installation.until(installation.is_ready)
 
 

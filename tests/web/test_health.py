@@ -16,7 +16,8 @@ from tests.waiting import until
 from tests.web.front.asgi import Answer, Client
 from tests.web.left_connections import none_left_open
 from tidesched_web.celery import broker_url
-from tidesched_web.common import alive, database_patience
+from tidesched_web.common import alive, database_patience, incidents
+from tidesched_web.common.incidents import Ending
 from tidesched_web.front import health
 from tidesched_web.front.application import Front
 from tidesched_web.front.health import Readiness
@@ -160,6 +161,20 @@ def test_ready_when_all_have_spoken(all_alive: None) -> None:
 def test_a_silent_role_is_named(all_alive: None, role: str) -> None:
     cache.delete(f"alive:{role}")
     assert missing() == {"processes": f"no sign of life from: {role}"}
+
+
+@pytest.mark.django_db
+def test_a_role_that_ends_each_time_is_named_with_its_last_error_whatever_it_said(
+    all_alive: None, tmp_path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TIDESCHED_PROGRESS_DIR", str(tmp_path))
+    incidents.write_ending(tmp_path, Ending("work", 22, "PermissionError: [Errno 13] Permission denied"))
+    assert missing() == {
+        "processes": "no sign of life from: work (it ends each time it is started, 22 times so far; its last error: "
+        "PermissionError: [Errno 13] Permission denied)"
+    }
+    incidents.forget_ending(tmp_path, "work")
+    assert missing() == {}
 
 
 @pytest.mark.django_db

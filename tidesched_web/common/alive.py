@@ -1,7 +1,8 @@
 """Signs of life of the background processes: a key of Redis for each role, gone soon after its process.
 
-A worker that is busy does not answer a ping, so none is pinged: a thread of each process writes the keys, as long as
-the work of the process moves on (`common.progress`).
+A worker that is busy does not answer a ping, so none is pinged: a thread of each process writes the keys, from when it
+takes messages and as long as its work moves on (`common.progress`). A role whose processes end each time they are
+started is silent too, whatever the last of them wrote.
 """
 
 import contextlib
@@ -14,7 +15,9 @@ from django.conf import settings
 from django.core.cache import cache
 from redis import RedisError
 
-from tidesched_web.common.progress import Report
+from tidesched_web.common import incidents
+from tidesched_web.common.incidents import Ending
+from tidesched_web.common.progress import Report, folder
 
 STARTED = time.monotonic()
 # A role that was never heard of so short a time after the start of the site is starting.
@@ -41,17 +44,23 @@ def mark(role: str) -> None:
 
 
 def silent_roles() -> list[str]:
-    """Return the roles that no process has spoken for of late."""
-    heard = cache.get_many([_key(role) for role in ROLES])
-    return [role for role in ROLES if _key(role) not in heard]
+    """Return the roles that no process has spoken for of late, or only some that did not stay alive."""
+    heard, ending = cache.get_many([_key(role) for role in ROLES]), endings()
+    return [role for role in ROLES if _key(role) not in heard or role in ending]
+
+
+def endings() -> dict[str, Ending]:
+    """The roles whose processes end each time they are started, as the supervisor has noted them."""
+    place = folder()
+    return incidents.endings(place) if place else {}
 
 
 def starting_roles(silent: list[str], heard: list[Heard]) -> list[str]:
-    """Those of the silent roles that have not spoken yet, while this site has just started."""
+    """Those of the silent roles that have neither spoken nor failed yet, while this site has just started."""
     if time.monotonic() - STARTED > STARTING_SECONDS:
         return []
-    spoken = {one.report.role for one in heard}
-    return [role for role in silent if role not in spoken]
+    begun = {one.report.role for one in heard} | endings().keys()
+    return [role for role in silent if role not in begun]
 
 
 def tell(report: Report) -> None:

@@ -1,4 +1,6 @@
-"""A note of each process that was replaced because it hung: written by who ended it, read in by who comes after.
+"""Notes of processes: of each that was replaced because it hung, and of each that ends whenever it is started.
+
+Of one that hung: written by who ended it, read in by who comes after.
 
 Who ends a process may have no database, or the very process that has one is the one that hangs. So the note is a file
 first, and becomes a row as soon as a process of the same folder can write one.
@@ -17,7 +19,7 @@ import msgspec
 from tidesched_web import env
 from tidesched_web.common.progress import Report, Standing, folder
 
-PREFIX = "replaced-"
+PREFIX, ENDING_PREFIX = "replaced-", "ending-"
 
 
 def place() -> Path | None:
@@ -54,11 +56,15 @@ def write(where: Path, report: Report, standing: Standing, *, ended_by: str) -> 
         seconds=standing.seconds,
         ended_by=ended_by,
     )
-    where.mkdir(mode=0o700, parents=True, exist_ok=True)
-    new = where / f"{note.key}.new"
-    new.write_bytes(msgspec.json.encode(note))
-    new.rename(where / f"{PREFIX}{note.key}.json")
+    _write(where / f"{PREFIX}{note.key}.json", note)
     return note
+
+
+def _write(path: Path, note: msgspec.Struct) -> None:
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    new = path.with_suffix(".new")
+    new.write_bytes(msgspec.json.encode(note))
+    new.rename(path)
 
 
 def waiting(where: Path) -> bool:
@@ -82,3 +88,36 @@ def take(where: Path, keep: Callable[[Replaced], None]) -> int:
             path.unlink(missing_ok=True)
         taken += 1
     return taken
+
+
+class Ending(msgspec.Struct, frozen=True):
+    """A process that ends each time it is started: how many times in a row, and its last error."""
+
+    role: str
+    times: int
+    last: str
+
+    def __str__(self) -> str:
+        return f"it ends each time it is started, {self.times} times so far; its last error: {self.last}"
+
+
+def write_ending(where: Path, ending: Ending) -> None:
+    """Leave a note, instead of the one before."""
+    with contextlib.suppress(OSError):
+        _write(where / f"{ENDING_PREFIX}{ending.role}.json", ending)
+
+
+def forget_ending(where: Path, role: str) -> None:
+    """It stays alive."""
+    with contextlib.suppress(OSError):
+        (where / f"{ENDING_PREFIX}{role}.json").unlink(missing_ok=True)
+
+
+def endings(where: Path) -> dict[str, Ending]:
+    """The notes, by role."""
+    notes = {}
+    for path in where.glob(f"{ENDING_PREFIX}*.json"):
+        with contextlib.suppress(OSError, msgspec.DecodeError):
+            note = msgspec.json.decode(path.read_bytes(), type=Ending)
+            notes[note.role] = note
+    return notes

@@ -36,11 +36,13 @@ _log = logging.getLogger(__name__)
 # How long a server may take to say that it is there, when something of ours stands still.
 _ASK_SECONDS = max(1, min(3, int(HANG_SECONDS / 6)))
 _main: Reporter | None = None
+# Whether this worker takes messages, or beat sends them: before that nothing is said in Redis.
+_at_work = threading.Event()
 MAIN_LOOP, QUEUE = "main loop", "queue"
 
 
 def report_main(role: str) -> Reporter:
-    """Let the main process of a worker, or beat, report from now on, and say in Redis that it moves."""
+    """Let the main process of a worker, or beat, report from now on, and say in Redis that it moves once it works."""
     global _main  # noqa: PLW0603 - one for a process
     reporter = _main = Reporter(file_of(role), role, excuse=server_that_is_away)
     reporter.start()
@@ -55,6 +57,7 @@ def report_forked(role: str) -> None:
 
 def _tell_for_ever(reporter: Reporter, role: str) -> None:
     """In a thread of its own: Redis may take its time, and the file must not wait for it."""
+    _at_work.wait()
     while True:
         with contextlib.suppress(Exception):  # the next round says it
             report = reporter.last
@@ -63,6 +66,11 @@ def _tell_for_ever(reporter: Reporter, role: str) -> None:
                 alive.tell(report)
             take_notes()
         time.sleep(min(alive.LIFETIME_SECONDS / 3, HANG_SECONDS / 4))
+
+
+def works() -> None:
+    """The process does what it is there for."""
+    _at_work.set()
 
 
 def server_that_is_away() -> str:
@@ -88,6 +96,7 @@ def server_that_is_away() -> str:
 
 def watch_worker(worker: Any, queues: list[str]) -> None:
     """The worker is ready: its loop, the messages of its queues and its pool processes are looked after from now on."""
+    works()
     progress.moved(MAIN_LOOP)
     worker.timer.call_repeatedly(WRITE_SECONDS, progress.moved, (MAIN_LOOP,))
     threading.Thread(target=_watch_queues, args=(queues,), name="queues-taken", daemon=True).start()

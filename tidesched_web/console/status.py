@@ -55,6 +55,7 @@ def status(this: Page) -> HttpResponse:
         heard, silent, waiting = alive.processes(), alive.silent_roles(), alive.waiting_messages()
     except (RedisError, OSError):
         heard, silent, waiting = [], [], None
+    endings = alive.endings()
     starting = alive.starting_roles(silent, heard)
     still = [role for role in silent if role not in starting]
     parts = _parts(waiting, starting, still)
@@ -64,7 +65,7 @@ def status(this: Page) -> HttpResponse:
         {
             "processes": [_process(one) for one in heard],
             "starting": starting,
-            "silent": still,
+            "silent": [(role, endings.get(role)) for role in still],
             "away": waiting is None,
             "parts": parts,
             "verdict": _verdict(parts),

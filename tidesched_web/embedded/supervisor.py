@@ -10,6 +10,8 @@ import signal
 import subprocess
 import time
 
+from tidesched_web.common import incidents
+from tidesched_web.common.incidents import Ending
 from tidesched_web.embedded import identity
 from tidesched_web.embedded.asking import EVERY_SECONDS, Answers, Question, answers
 from tidesched_web.embedded.child import spawn
@@ -23,7 +25,9 @@ from tidesched_web.env import Process, Runtime
 STAGE_SECONDS = (7.0, 3.0, 5.0)
 _BACKOFF_SECONDS = (0.2, 0.5, 1.0, 2.0, 5.0, 10.0)
 _STABLE_SECONDS = 30.0
-_LONGEST_LINE = 64_000
+# So many ends in a row are no accident any more.
+_ENDS_EACH_TIME = 3
+_LONGEST_LINE, _LONGEST_ERROR = 64_000, 300
 
 
 class Supervisor:
@@ -38,7 +42,8 @@ class Supervisor:
         self._running: dict[str, subprocess.Popen[bytes]] = {}
         self._born: dict[str, float] = {}
         self._tasks: dict[str, asyncio.Task[None]] = {}
-        self._pumps: set[asyncio.Task[None]] = set()
+        self._pumps: dict[int, asyncio.Task[None]] = {}
+        self._last_line: dict[str, str] = {}
         self.deaths: dict[str, int] = {}
         self.hangs = HangWatch(folder.path / FOLDER)
         self._looking: asyncio.Task[None] | None = None
@@ -93,7 +98,7 @@ class Supervisor:
                     kill_all(child)
             if waiting:
                 await asyncio.wait(waiting)
-        for pump in list(self._pumps):
+        for pump in list(self._pumps.values()):
             with contextlib.suppress(asyncio.TimeoutError):
                 await asyncio.wait_for(pump, 1.0)
 
@@ -103,20 +108,36 @@ class Supervisor:
             born = time.monotonic()
             child = self._start(spec)
             self._born[spec.name] = born
-            await self._ended(child)
+            ended = asyncio.create_task(self._ended(child))
+            if not (await asyncio.wait({ended}, timeout=_STABLE_SECONDS))[0]:
+                self.deaths[spec.name] = 0
+                incidents.forget_ending(self.hangs.folder, spec.name)
+            await ended
             # What it forked must not live on beside its successor.
             _signal_group(child, signal.SIGKILL)
             self._forget(spec, child)
             if self.stopping.is_set():
                 return
-            deaths = 1 if time.monotonic() - born > _STABLE_SECONDS else self.deaths[spec.name] + 1
-            self.deaths[spec.name] = deaths
+            self.deaths[spec.name] += 1
+            deaths = self.deaths[spec.name]
             pause = _BACKOFF_SECONDS[min(deaths, len(_BACKOFF_SECONDS)) - 1]
             self._output.say(f"{spec.name} ended ({_how(child.returncode)}) and starts again in {pause} s")
+            if deaths >= _ENDS_EACH_TIME:
+                await self._note_ending(spec, child)
             with contextlib.suppress(asyncio.TimeoutError):
                 await asyncio.wait_for(self.stopping.wait(), pause)
             if spec.before_restart and not self.stopping.is_set():
                 spec.before_restart()
+
+    async def _note_ending(self, spec: ProcessSpec, child: subprocess.Popen[bytes]) -> None:
+        """Say, where an operator looks, that a process does not stay alive, and what it said last."""
+        if pump := self._pumps.get(child.pid):
+            await asyncio.wait({pump}, timeout=1.0)
+        last = self._last_line.get(spec.name) or _how(child.returncode)
+        ending = Ending(spec.name, self.deaths[spec.name], last[:_LONGEST_ERROR])
+        self._output.say(f"{spec.name}: {ending}")
+        if spec.watched:
+            incidents.write_ending(self.hangs.folder, ending)
 
     async def _end_what_hangs(self) -> None:
         """One that does not move is ended like one that died: what keeps it alive starts it again."""
@@ -159,9 +180,9 @@ class Supervisor:
         )
         self._running[spec.name] = child
         self._publish()
-        pump = asyncio.create_task(self._pump(spec.name, child))
-        self._pumps.add(pump)
-        pump.add_done_callback(self._pumps.discard)
+        self._last_line.pop(spec.name, None)
+        pump = self._pumps[child.pid] = asyncio.create_task(self._pump(spec.name, child))
+        pump.add_done_callback(lambda _ended: self._pumps.pop(child.pid, None))
         return child
 
     async def _ended(self, child: subprocess.Popen[bytes]) -> None:
@@ -192,14 +213,19 @@ class Supervisor:
             while chunk := await reader.read(65_536):
                 *lines, rest = (rest + chunk).split(b"\n")
                 for line in lines:
-                    self._output.line(name, line.decode("utf-8", "replace").rstrip())
+                    self._pass_on(name, line)
                 if len(rest) > _LONGEST_LINE:
-                    self._output.line(name, rest.decode("utf-8", "replace"))
+                    self._pass_on(name, rest)
                     rest = b""
             if rest:
-                self._output.line(name, rest.decode("utf-8", "replace").rstrip())
+                self._pass_on(name, rest)
         finally:
             transport.close()
+
+    def _pass_on(self, name: str, line: bytes) -> None:
+        text = line.decode("utf-8", "replace").rstrip()
+        self._output.line(name, text)
+        self._last_line[name] = text.strip() or self._last_line.get(name, "")
 
 
 def _signal(child: subprocess.Popen[bytes], number: int) -> None:

@@ -137,4 +137,6 @@ def _processes() -> str:
         silent = alive.silent_roles()
     except (RedisError, OSError):
         return "unknown while Redis does not answer"
-    return f"no sign of life from: {', '.join(silent)}" if silent else ""
+    endings = alive.endings()
+    named = [f"{role} ({endings[role]})" if role in endings else role for role in silent]
+    return f"no sign of life from: {', '.join(named)}" if silent else ""

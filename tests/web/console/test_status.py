@@ -6,6 +6,7 @@ import datetime as dt
 import re
 import time
 import types
+from pathlib import Path
 
 import pytest
 import redis
@@ -21,8 +22,8 @@ from tests.web.console.cast import empty_cluster
 from tests.web.console.test_pages import client_of
 from tidesched_web.accounts.selectors import access_of
 from tidesched_web.clusters.models import Cluster
-from tidesched_web.common import alive
-from tidesched_web.common.incidents import Replaced
+from tidesched_web.common import alive, incidents
+from tidesched_web.common.incidents import Ending, Replaced
 from tidesched_web.common.progress import Report
 from tidesched_web.jobs import replaced_processes
 from tidesched_web.jobs.models import ReplacedProcess
@@ -101,6 +102,20 @@ def test_a_role_that_does_not_move_is_named(world: story.World, monkeypatch: pyt
             alive.mark(role)
     page = client_of(world.admin).get("/status/").content.decode()
     assert "No process of the role work moves on now." in page
+
+
+def test_a_role_that_ends_each_time_it_is_started_is_named_with_its_last_error(
+    world: story.World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TIDESCHED_PROGRESS_DIR", str(tmp_path))
+    monkeypatch.setattr(alive, "STARTED", time.monotonic())
+    for role in alive.ROLES:
+        alive.mark(role)
+    incidents.write_ending(tmp_path, Ending("work", 4, "PermissionError: <no /dev/shm>"))
+    page = client_of(world.admin).get("/status/").content.decode()
+    assert "No process of the role work moves on now." in page
+    assert "It ends each time it is started; its last error: PermissionError: &lt;no /dev/shm&gt;" in page
+    assert "Workers Does not work Not moving on: work" in text_of(page)
 
 
 def test_a_role_that_has_not_spoken_just_after_a_start_is_starting(
