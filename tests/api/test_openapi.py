@@ -9,13 +9,9 @@ from pathlib import Path
 
 import pytest
 import yaml
-from django.db import transaction
 from drf_spectacular.renderers import OpenApiJsonRenderer
 from jsonschema import Draft202012Validator
 
-from tests.api.addresses import OPERATIONS, address
-from tests.api.cast import ApiClient
-from tidesched_web.accounts.models import Scope
 from tidesched_web.api.document import served
 
 COMMITTED = Path(__file__).parents[2] / "openapi.yaml"
@@ -75,62 +71,6 @@ def test_what_the_form_of_a_value_does_not_allow_is_against_the_document(world, 
     refused = world.client("admin").send(f"{path}/", {member: wrong})
     assert refused.status_code == 400
     assert any(error["pointer"].startswith(f"/{member}") for error in refused.json()["errors"])
-
-
-def schema_of(document, url):
-    """The response schema of the GET at ``url``, found by matching the templates of the paths."""
-    path = url.partition("?")[0].replace("http://testserver", "")
-    for template, operations in sorted(document["paths"].items(), key=lambda item: item[0].count("{")):
-        if re.fullmatch(re.sub(r"\{\w+\}", r"[^/]+", template), path):
-            return operations["get"]["responses"]["200"]["content"]["application/json"]["schema"]
-    raise AssertionError(f"{path} is not in the document")
-
-
-@pytest.mark.parametrize(
-    "name", sorted(name for name, method in OPERATIONS if method == "get" and not name.startswith("schema"))
-)
-def test_what_is_answered_is_what_the_document_says(world, document, name):
-    """Every read, as an admin and as a member (who gets nulls where a row is partly out of sight)."""
-    for caller in ("admin", "owner", "rival"):
-        url = address(world, name)
-        response = world.client(caller).get(url)
-        if response.status_code in (403, 404) and caller != "admin":
-            continue
-        if not response.headers["Content-Type"].startswith("application/json"):
-            assert response.status_code == 200
-            continue
-        root = schema_of(document, url) | {"components": document["components"]}
-        Draft202012Validator(root).validate(response.json())
-
-
-def scopes_at(document, url, method):
-    """Any one of these lets a token use the operation at ``url``."""
-    path = url.partition("?")[0].replace("http://testserver", "")
-    for template, operations in sorted(document["paths"].items(), key=lambda item: item[0].count("{")):
-        if re.fullmatch(re.sub(r"\{\w+\}", r"[^/]+", template), path):
-            return {scope for way in operations[method]["security"] for scope in way.get("token", ())}
-    raise AssertionError(f"{path} is not in the document")
-
-
-OPEN_TO_ALL = {"index", "schema", "schema-docs"}
-RESOURCES = sorted({name.removesuffix("-list") for name, _ in OPERATIONS if name.endswith("-list")} | {"usage"})
-
-
-@pytest.mark.parametrize("resource", RESOURCES)
-def test_each_scope_that_is_named_is_enough_and_all_others_together_are_not(world, document, resource):
-    """Through tokens of a platform admin, so that no role is missing."""
-    for name, method in OPERATIONS:
-        if name in OPEN_TO_ALL or not (name == resource or name.startswith(f"{resource}-")):
-            continue
-        named = scopes_at(document, address(world, name), method)
-        others = {str(scope) for scope in Scope} - named - {"admin"}
-        for scopes, wanted in [*(((scope,), False) for scope in named), (tuple(others), True)]:
-            with transaction.atomic():
-                client = ApiClient(token=world.token("admin", *scopes))
-                answer = client.generic(method.upper(), address(world, name), "{}", "application/json")
-                refused = answer.status_code == 403 and answer.json()["code"] == "missing_scope"
-                transaction.set_rollback(True)
-            assert refused == wanted, (name, method, scopes, answer.status_code)
 
 
 def test_the_page_needs_no_other_host_and_no_inline_script(world):

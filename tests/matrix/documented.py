@@ -46,14 +46,14 @@ def fault_of(path: str, method: str, answer: HttpResponseBase, content: bytes) -
 
 @cache
 def _validator(path: str, method: str, status: int, kind: str) -> Draft202012Validator | str | None:
-    said = operation(path, method)["responses"].get(str(status))
-    if said is None:
+    responses = operation(path, method)["responses"]
+    if str(status) not in responses and status < 400:
         return f"the operation does not have the status {status}"
-    said = _resolved(said)
+    said = _resolved(responses.get(str(status), responses["default"]))
     contents = said.get("content", {})
     if contents and kind not in contents:
         return f"Content-Type {kind or 'none'} instead of {' or '.join(contents)}"
-    if not kind.endswith("json") or not contents:
+    if kind == "application/x-ndjson" or not kind.endswith("json") or not contents:
         return None
     return Draft202012Validator({**contents[kind]["schema"], "components": DOCUMENT["components"]})
 
