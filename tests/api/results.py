@@ -29,4 +29,4 @@ class Findings:
 
     def faults(self) -> dict[str, list[str]]:
         """The first of each operation's failures."""
-        return {operation: failures[:3] for operation, failures in self.failures.items()}
+        return {operation: failures[:3] for operation, failures in self.failures.items() if failures}
