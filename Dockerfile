@@ -1,6 +1,8 @@
 # The image of every process: web, workers, beat and the release step differ in their command alone.
 FROM python:3.13-slim AS build
 WORKDIR /app
+# The user of the processes cannot write beside the packages.
+ENV UV_COMPILE_BYTECODE=1
 COPY requirements ./requirements
 COPY package.json package-lock.json .npmrc ./
 COPY tidesched_web/embedded/bootstrap.py tidesched_web/embedded/bootstrap.py

@@ -66,8 +66,7 @@ bench: ## the benchmarks of bench/, with their targets
 
 lock: ## resolve requirements/*.in anew, for all platforms, with hashes
 	@$(BOOTSTRAP) dev
-	$(BIN)/uv pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-emit-find-links --custom-compile-command 'make lock' requirements/base.in -o requirements/base.txt
-	$(BIN)/uv pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-emit-find-links --custom-compile-command 'make lock' requirements/dev.in -o requirements/dev.txt
+	set -e; for name in uv base dev; do $(BIN)/uv pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-emit-find-links --custom-compile-command 'make lock' requirements/$$name.in -o requirements/$$name.txt; done
 
 clean: ## remove what was made here, except the data of DATA_DIR
 	rm -rf .venv .cache node_modules static/vendor staticfiles staticfiles.stamp .pytest_cache .mypy_cache .ruff_cache .hypothesis test-results

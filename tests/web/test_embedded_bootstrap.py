@@ -26,7 +26,8 @@ def checkout(tmp_path: Path) -> Path:
     (tmp_path / SCRIPT).parent.mkdir(parents=True)
     shutil.copy(BASE_DIR / SCRIPT, tmp_path / SCRIPT)
     (tmp_path / "requirements").mkdir()
-    (tmp_path / "requirements" / "base.txt").write_text("# nothing\n")
+    for lock in ("uv.txt", "base.txt"):
+        (tmp_path / "requirements" / lock).write_text("# nothing\n")
     return tmp_path
 
 
@@ -79,6 +80,27 @@ def test_each_step_is_done_once(checkout: Path, capsys: pytest.CaptureFixture[st
     (checkout / ".venv" / "bin" / "python").unlink()
     script["environment"]()
     assert "done virtual environment" in capsys.readouterr().out
+
+
+def test_packages_come_by_uv_and_where_it_cannot_by_pip(checkout: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    script = runpy.run_path(str(checkout / SCRIPT))
+    script["environment"]()
+    python = checkout / ".venv" / "bin" / "python"
+    package = next((checkout / ".venv" / "lib").iterdir()) / "site-packages" / "uv"
+    package.mkdir()
+    (package / "__main__.py").write_text("import sys; print('uv:', *sys.argv[1:])")
+    script["dependencies"]("base", ["base"])
+    uv = [line for line in capfd.readouterr().out.splitlines() if line.startswith("uv:")]
+    lock = checkout / "requirements" / "base.txt"
+    assert uv == [f"uv: pip install --quiet --python {python} --require-hashes --no-deps --only-binary=:all: -r {lock}"]
+    (package / "__main__.py").write_text("raise SystemExit('no index')")
+    lock.write_text("# other\n")
+    script["dependencies"]("base", ["base"])
+    assert "no index" in capfd.readouterr().err
+    lock.write_text("no-hash\n")
+    with pytest.raises(SystemExit):
+        script["dependencies"]("base", ["base"])
+    assert "neither uv nor pip could install requirements/base.txt" in capfd.readouterr().err
 
 
 @pytest.mark.parametrize("word", ["up", "down"])

@@ -31,9 +31,11 @@ def main(arguments):
         environment()
         dependencies("base", ["base"])
         if what == "dev":
-            dependencies("dev", ["base", "dev"])
+            dependencies("dev", ["base", "dev"], "--compile-bytecode")
         front_end(with_tests=what == "dev")
     if command:
+        # Packages come without bytecode: what is imported at the first start is kept, the rest is never compiled.
+        os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
         os.execv(PYTHON, [PYTHON] + command)  # noqa: S606
 
 
@@ -67,23 +69,33 @@ def environment():
         stamp("venv", wanted)
 
 
-def dependencies(name, locks):
-    """Install exactly what the locks say, with hashes, when a lock has changed."""
+def dependencies(name, locks, *options):
+    """Install exactly what the locks say, with hashes, when a lock has changed.
+
+    By uv, which pip brings; where uv cannot (it does not read pip's configuration), by pip itself.
+    """
     files = [os.path.join(ROOT, "requirements", lock + ".txt") for lock in locks]
     wanted = digest(files) + VENV
     if fresh(name, wanted):
         return
+    pip = [PYTHON, "-m", "pip", "install", "--disable-pip-version-check", "--no-input", "--quiet"]
+    uv = [PYTHON, "-m", "uv", "pip", "install", "--quiet", "--python", PYTHON]
     with step("Python packages of requirements/%s.txt" % name):
-        arguments = [PYTHON, "-m", "pip", "install", "--require-hashes", "--no-deps", "--only-binary=:all:"]
-        arguments += ["--disable-pip-version-check", "--no-input", "--quiet"]
-        for path in files:
-            arguments += ["-r", path]
-        if subprocess.run(arguments, check=False).returncode != 0:
+        by_uv = installed(pip, [os.path.join(ROOT, "requirements", "uv.txt")]) and installed(uv + list(options), files)
+        if not (by_uv or installed(pip, files)):
             stop(
-                "pip could not install requirements/%s.txt (its message is above)" % name,
-                "check the network or pip's configuration, then start again; what was fetched is kept in pip's cache",
+                "neither uv nor pip could install requirements/%s.txt (their messages are above)" % name,
+                "check the network or pip's configuration, then start again; what was fetched is kept in their caches",
             )
         stamp(name, wanted)
+
+
+def installed(command, files):
+    """Install these locks by one command; return whether it could."""
+    arguments = ["--require-hashes", "--no-deps", "--only-binary=:all:"]
+    for path in files:
+        arguments += ["-r", path]
+    return subprocess.run(command + arguments, check=False).returncode == 0
 
 
 def front_end(with_tests):
