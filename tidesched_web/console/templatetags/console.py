@@ -6,7 +6,6 @@ from typing import Any
 
 from django import template
 from django.utils.safestring import SafeString
-from django.utils.translation import gettext_lazy
 
 from tidesched_web.accounts import demo_people as people_file
 from tidesched_web.clusters.models import Cluster
@@ -25,23 +24,6 @@ for _part in (figures, looks, times, words):
     register.tags.update(_part.register.tags)
     register.filters.update(_part.register.filters)
 
-_PARTS = {
-    "quota admin": gettext_lazy("Quota admin"),
-    "tenant admin": gettext_lazy("Tenant admin"),
-    "auditor": gettext_lazy("Auditor"),
-}
-# What each of them may do, in the words of README.
-_MAY = {
-    "quota admin": gettext_lazy(
-        "Sees everything. Sets the quota of all tenants, approves changes, makes tide plans, policies and accounts."
-    ),
-    "tenant admin": gettext_lazy(
-        "Sees the tenant Ember Commerce and what is its own in the cluster. Divides its quota (a second person "
-        "approves), asks for more of it, and invites members."
-    ),
-    "auditor": gettext_lazy("Sees everything and changes nothing. Reads, verifies and exports the audit log."),
-}
-
 
 @register.simple_block_tag
 def sentences(content: str) -> str:
@@ -51,21 +33,11 @@ def sentences(content: str) -> str:
 
 @register.inclusion_tag("accounts/demo_people.html", takes_context=True)
 def demo_people(context: dict[str, Any]) -> dict[str, Any]:
-    """The accounts of the demo with their passwords; nothing where the installation is more than a demo."""
+    """The accounts of the demo, to sign in as; nothing where the installation is more than a demo."""
     request = context.get("request")
     offered = request is not None and people_file.may_be_offered(request.META) and only_simulated()
-    people = people_file.kept() if offered else []
-    found = [
-        {
-            "name": row.username,
-            "password": row.password,
-            "part": _PARTS.get(row.part, row.part),
-            "may": _MAY.get(row.part, ""),
-        }
-        for row in people
-    ]
     return {
-        "people": found,
+        "people": people_file.kept() if offered else [],
         "next": context.get("redirect_field_value") or "",
         "csrf_token": context.get("csrf_token", ""),
     }
