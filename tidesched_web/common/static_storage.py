@@ -8,8 +8,8 @@ import brotli
 from whitenoise.compress import Compressor
 from whitenoise.storage import CompressedManifestStaticFilesStorage
 
-# Above this size the best quality takes many seconds for a few per cent; such files are no part of a first page.
-LARGE_BYTES = 2_000_000
+# Above this size the best quality takes seconds, up to ten for one file, for a tenth of its bytes.
+LARGE_BYTES = 500_000
 
 
 class BoundedCompressor(Compressor):
