@@ -22,7 +22,7 @@ from scheduler_core.serde.policy import parse_policy
 from scheduler_core.serde.policy.founding import FOUNDING_POLICY
 
 _CARD, _RESOURCE = "card", "nvidia.com/gpu"
-TELL_SECONDS = 5.0
+TELL_SECONDS = 30.0
 
 
 @contextmanager

@@ -173,6 +173,20 @@ async def test_a_worker_is_alive_when_it_takes_messages_and_not_before(
 
 
 @pytest.mark.asyncio
+async def test_one_that_is_replaced_ends_in_good_order_and_begins_at_once_as_another(run: Run, tmp_path: Path) -> None:
+    order = tmp_path / "order"
+    run.keep("worker", NOTES_ITS_END.format(note=str(order), name="first"))
+    await run.until(lambda: "up" in run.log.read_text())
+    first = run.pid("worker")
+    code = f"open({str(order)!r}, 'a').write('second'); " + SLEEP
+    run.supervisor.replace(ProcessSpec("worker", [sys.executable, "-c", code], dict(os.environ), APPLICATIONS))
+    await run.until(lambda: order.exists() and order.read_text() == "first second")
+    assert run.pid("worker") not in {0, first}
+    assert run.supervisor.deaths["worker"] == 0
+    assert "starts again" not in run.log.read_text()
+
+
+@pytest.mark.asyncio
 async def test_users_stop_before_the_servers_that_they_use(run: Run, tmp_path: Path) -> None:
     order = tmp_path / "order"
     run.keep("server", NOTES_ITS_END.format(note=str(order), name="server"), stage=SERVERS)

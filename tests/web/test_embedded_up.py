@@ -3,6 +3,7 @@
 import contextlib
 import json
 import os
+import shutil
 import signal
 import socket
 import subprocess
@@ -287,7 +288,6 @@ def test_the_second_start_does_nothing_again(installation: Installation) -> None
         "encryption keys: up to date",
         "audit log: up to date",
         "first account: up to date",
-        "compiled code: up to date",
     ]
     assert installation.said("Admin password") == [f"Admin password: see {installation.folder / 'admin.json'}"]
 
@@ -320,6 +320,38 @@ def test_make_down_stops_it(installation: Installation) -> None:
     assert done.returncode == 0, done.stderr
     assert installation.supervisor.wait(5) == 0
     assert installation.leftovers() == []
+
+
+def interprets(process: dict) -> bool:
+    return b"NUMBA_DISABLE_JIT=1" in Path(f"/proc/{process['pid']}/environ").read_bytes().split(b"\0")
+
+
+def test_sessions_begin_without_the_compiler_and_again_with_what_it_made(
+    installation: Installation, tmp_path: Path
+) -> None:
+    kernels = tmp_path / "kernels"
+    if compiled := os.environ.get("NUMBA_CACHE_DIR"):  # to be found again, instead of minutes of compiling
+        shutil.copytree(compiled, kernels, ignore=shutil.ignore_patterns("engine.stamp"))
+    installation.start(NUMBA_CACHE_DIR=str(kernels))
+    installation.until_ready()
+    before = installation.processes()
+    assert {name for name, process in before.items() if interprets(process)} == {"sessions", "what-if"}
+
+    def begun_again() -> bool:
+        now = {name: process for name, process in installation.processes().items() if name != "prepare"}
+        return {name for name in before if now.get(name) != before[name]} == {"sessions", "what-if"} <= set(now)
+
+    installation.until(begun_again, 240)
+    assert not any(interprets(process) for process in installation.processes().values())
+    assert [line for line in installation.lines if "starts again" in line] == []
+    installation.until(installation.is_ready)
+    assert installation.stop() == 0
+    assert installation.leftovers() == []
+
+    installation.start(NUMBA_CACHE_DIR=str(kernels))
+    installation.until_ready()
+    assert not any(interprets(process) for process in installation.processes().values()), "compiled by now"
+    assert installation.stop() == 0
 
 
 def test_a_signal_during_the_start_stops_it(installation: Installation) -> None:

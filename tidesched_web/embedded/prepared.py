@@ -1,11 +1,12 @@
 """What is made from the sources and the schema: is it up to date? Asked without Django, so that a start can go ahead.
 
-Where all of it is, the processes are started beside `manage.py prepare` instead of after it.
+As soon as pages have what they need of it, the processes are started beside the rest of `manage.py prepare`.
 """
 
 import hashlib
 import os
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 
 import psycopg
@@ -40,9 +41,9 @@ def static_is_current() -> bool:
     return static_root().is_dir() and stamp.exists() and stamp.read_text(encoding="ascii") == static_fingerprint()
 
 
-def kernels_stamp() -> Path | None:
+def kernels_stamp(environment: Mapping[str, str] = os.environ) -> Path | None:
     """Return the file that says for which engine the compiled code was made; None where its place is not known."""
-    folder = os.environ.get("NUMBA_CACHE_DIR")
+    folder = environment.get("NUMBA_CACHE_DIR")
     return Path(folder) / "engine.stamp" if folder and Path(folder).is_dir() else None
 
 
@@ -54,9 +55,9 @@ def engine_fingerprint() -> str:
     return total.hexdigest()
 
 
-def kernels_are_current() -> bool:
-    """Whether the engine as it stands has been compiled where its processes look."""
-    stamp = kernels_stamp()
+def kernels_are_current(environment: Mapping[str, str] = os.environ) -> bool:
+    """Whether the engine as it stands has been compiled where processes of this environment look."""
+    stamp = kernels_stamp(environment)
     return stamp is not None and stamp.is_file() and stamp.read_text(encoding="ascii") == engine_fingerprint()
 
 
@@ -88,4 +89,4 @@ def schema_is_current(database_url: str) -> bool:
 
 def is_prepared(database_url: str) -> bool:
     """Tell whether the processes can be started at once."""
-    return schema_is_current(database_url) and static_is_current() and not stale_catalogues()
+    return not stale_catalogues() and static_is_current() and schema_is_current(database_url)

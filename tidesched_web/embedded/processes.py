@@ -36,6 +36,8 @@ class ProcessSpec(msgspec.Struct, frozen=True):
 
 
 APPLICATIONS, CLUSTER, SERVERS = 0, 1, 2
+# The workers that run the engine all the time.
+DECIDING = ("sessions", "what-if")
 
 
 def simulated_cluster(options: Options, port: int, token_file: Path, environment: Mapping[str, str]) -> ProcessSpec:
@@ -75,8 +77,8 @@ def web_processes(options: Options, environment: Mapping[str, str], listening: S
     return specs
 
 
-def workers(environment: Mapping[str, str]) -> list[ProcessSpec]:
-    """Return the workers and beat."""
+def workers(environment: Mapping[str, str], *, compiled: bool) -> list[ProcessSpec]:
+    """Return the workers and beat; until the engine is ``compiled`` those that run it begin with the interpreter."""
     # Django's checks load every page; `make check` runs them once instead of each worker at each start.
     celery = [sys.executable, "-m", "celery", "--quiet", "--skip-checks", "--app", "tidesched_web.celery"]
     worker = [*celery, "worker", "--loglevel", "INFO", "--without-gossip", "--without-mingle"]
@@ -111,7 +113,11 @@ def workers(environment: Mapping[str, str]) -> list[ProcessSpec]:
         ProcessSpec(
             name=name,
             argv=argv,
-            env={**environment, "TIDESCHED_ROLE": name},
+            env={
+                **environment,
+                "TIDESCHED_ROLE": name,
+                **({} if compiled or name not in DECIDING else {"NUMBA_DISABLE_JIT": "1"}),
+            },
             stage=APPLICATIONS,
             watched=True,
         )

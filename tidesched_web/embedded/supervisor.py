@@ -40,6 +40,7 @@ class Supervisor:
         self.stopping = asyncio.Event()
         self._kept: dict[str, ProcessSpec] = {}
         self._running: dict[str, subprocess.Popen[bytes]] = {}
+        self._replaced: set[int] = set()
         self._born: dict[str, float] = {}
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self._pumps: dict[int, asyncio.Task[None]] = {}
@@ -64,7 +65,14 @@ class Supervisor:
             asking = asyncio.create_task(self._ask(spec.name, spec.asked), name=f"asks {spec.name}")
             self._asking.add(asking)
             asking.add_done_callback(self._asking.discard)
-        self._tasks[spec.name] = asyncio.create_task(self._keep_alive(spec), name=spec.name)
+        self._tasks[spec.name] = asyncio.create_task(self._keep_alive(spec.name), name=spec.name)
+
+    def replace(self, spec: ProcessSpec) -> None:
+        """Let a process end in good order and start it again as ``spec`` says, which is no death."""
+        self._kept[spec.name] = spec
+        if child := self._running.get(spec.name):
+            self._replaced.add(child.pid)
+            _signal(child, spec.stop_signal)
 
     async def run_once(self, spec: ProcessSpec) -> int:
         """Run a process to its end and return its exit status; a stop ends it."""
@@ -102,9 +110,10 @@ class Supervisor:
             with contextlib.suppress(asyncio.TimeoutError):
                 await asyncio.wait_for(pump, 1.0)
 
-    async def _keep_alive(self, spec: ProcessSpec) -> None:
-        self.deaths[spec.name] = 0
+    async def _keep_alive(self, name: str) -> None:
+        self.deaths[name] = 0
         while not self.stopping.is_set():
+            spec = self._kept[name]
             born = time.monotonic()
             child = self._start(spec)
             self._born[spec.name] = born
@@ -118,6 +127,9 @@ class Supervisor:
             self._forget(spec, child)
             if self.stopping.is_set():
                 return
+            if child.pid in self._replaced:
+                self._replaced.discard(child.pid)
+                continue
             self.deaths[spec.name] += 1
             deaths = self.deaths[spec.name]
             pause = _BACKOFF_SECONDS[min(deaths, len(_BACKOFF_SECONDS)) - 1]

@@ -18,8 +18,16 @@ from tidesched_web.embedded.data_folder import DataFolder
 from tidesched_web.embedded.errors import StartError
 from tidesched_web.embedded.options import Options, child_environment, free_port, listen, read_options
 from tidesched_web.embedded.postgres import Postgres
-from tidesched_web.embedded.prepared import is_prepared
-from tidesched_web.embedded.processes import SERVERS, ProcessSpec, simulated_cluster, web_processes, workers
+from tidesched_web.embedded.prepared import is_prepared, kernels_are_current
+from tidesched_web.embedded.processes import (
+    APPLICATIONS,
+    DECIDING,
+    SERVERS,
+    ProcessSpec,
+    simulated_cluster,
+    web_processes,
+    workers,
+)
 from tidesched_web.embedded.supervisor import Supervisor
 from tidesched_web.embedded.valkey import Valkey
 from tidesched_web.env import Process, Runtime
@@ -98,18 +106,15 @@ class _Installation:
         environment = self._environment()
         if self.options.demo:
             environment = self._start_simulated_cluster(environment)
-        early = is_prepared(self.options.database_owner_url or self.runtime.database_url)
-        if early:
-            await self._until_simulated_cluster_answers()
-            self._keep_applications(environment)
-        await self._prepare(environment)
-        if not early:
-            await self._until_simulated_cluster_answers()
-            self._keep_applications(environment)
+        compiled = kernels_are_current(environment)
+        preparing = asyncio.create_task(self._prepare(environment))
+        await asyncio.gather(preparing, self._begin_applications(environment, preparing, compiled=compiled))
         with self.output.step("web, workers and beat"):
             await self._until_ready()
         self._announce(admin_file, first=first)
         self._announce_people(first=first)
+        if not compiled:
+            await self._compile(environment)
 
     async def _start_servers(self) -> None:
         if not self.options.database_url:
@@ -186,12 +191,33 @@ class _Installation:
                 return
             await asyncio.sleep(0.1)
 
-    def _keep_applications(self, environment: dict[str, str]) -> None:
+    async def _begin_applications(
+        self, environment: dict[str, str], preparing: asyncio.Task[None], *, compiled: bool
+    ) -> None:
+        """Pages answer as soon as schema and static files are there; the demo is made meanwhile."""
+        database = self.options.database_owner_url or self.runtime.database_url
+        while not preparing.done() and not is_prepared(database):
+            self._go_on()
+            await asyncio.sleep(0.2)
+        if preparing.done():
+            preparing.result()
+        await self._until_simulated_cluster_answers()
         listening = [one.fileno() for one in self.listening]
         web = web_processes(self.options, environment, listening)
         self.probes = [spec.asked.address for spec in web if spec.asked]
-        for spec in [*web, *workers(environment)]:
+        for spec in [*web, *workers(environment, compiled=compiled)]:
             self.supervisor.keep(spec)
+
+    async def _compile(self, environment: dict[str, str]) -> None:
+        """One process compiles the engine; then the workers that run it begin again with what it made."""
+        argv = ["nice", sys.executable, "manage.py", "prepare", "--build-only"]
+        spec = ProcessSpec(name="prepare", argv=argv, env=environment, stage=APPLICATIONS)
+        with self.output.step("the scheduler compiled, beside its work"):
+            await self.supervisor.run_once(spec)
+        if kernels_are_current(environment) and not self.supervisor.stopping.is_set():
+            for worker in workers(environment, compiled=True):
+                if worker.name in DECIDING:
+                    self.supervisor.replace(worker)
 
     async def _prepare(self, environment: dict[str, str]) -> None:
         password = os.environ.get("ADMIN_PASSWORD", "")
@@ -201,7 +227,7 @@ class _Installation:
             env=environment
             | {"DATABASE_OWNER_URL": self.options.database_owner_url}
             | ({"ADMIN_PASSWORD": password} if password else {}),
-            stage=0,
+            stage=APPLICATIONS,
         )
         with self.output.step("schema, first account, static files, demo"):
             status = await self.supervisor.run_once(spec)

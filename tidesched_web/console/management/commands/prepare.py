@@ -42,6 +42,10 @@ class Command(BaseCommand):
         parser.add_argument("--build-only", action="store_true", help="only what needs no database: an image's build")
 
     def handle(self, *args: object, **options: object) -> None:
+        build_only = bool(options["build_only"])
+        if settings.EMBEDDED and not build_only:  # `make up` compiles when it is ready: its workers begin without
+            self._installation(build_only=False)
+            return
         kernels = build.start_compiling()
         if kernels is not None:
             self.stdout.write(
@@ -49,7 +53,7 @@ class Command(BaseCommand):
             )
             self.stdout.flush()
         try:
-            self._installation(build_only=bool(options["build_only"]))
+            self._installation(build_only=build_only)
         finally:
             self._step("compiled code", lambda: build.finish_compiling(kernels))
 
