@@ -1,17 +1,19 @@
 """The medium demo in the database: 500 queues, 480 of them by one change, and history that says it is drawn."""
 
+import datetime as dt
 from functools import partial
 
 import pytest
 from django.core.management import call_command
 from django.core.management.base import CommandError
+from django.db.models import F, Max, Min
 from django.test import Client
 
 from tidesched_web.accounts.models import PlatformRole, Project, Tenant, User
 from tidesched_web.audit.models import AuditEntry
 from tidesched_web.changes.models import ChangeObject, QuotaChange
 from tidesched_web.changes.services import demo
-from tidesched_web.clusters.models import CardType
+from tidesched_web.clusters.models import CardType, Cluster
 from tidesched_web.quota.models import NamespaceGrant, Queue
 from tidesched_web.scheduling import drawn_history_services as drawn_history
 from tidesched_web.scheduling import rollups
@@ -43,7 +45,9 @@ def test_it_has_500_queues_and_a_history_that_is_marked_as_drawn(medium):
     hours = 24 * DAYS + medium.clock_anchor.hour
     assert UsageRollup.objects.filter(step_seconds=3600).count() == pairs * hours
     assert UsageRollup.objects.filter(step_seconds=86400).count() == pairs * DAYS
-    assert TidePoint.objects.count() == 20 * hours
+    two_days_ago = medium.clock_anchor - dt.timedelta(days=2)
+    assert TidePoint.objects.filter(at__gte=two_days_ago).count() == 20 * 2 * 24 * 6
+    assert TidePoint.objects.filter(at__lt=two_days_ago).count() == 20 * (hours - 47)
     assert Session.objects.count() == 6 * hours
     assert Reclaim.objects.count() == DAYS * drawn_history.RECLAIMS_A_DAY
     assert ReclaimVictim.objects.count() >= Reclaim.objects.count()
@@ -70,6 +74,27 @@ def test_it_has_500_queues_and_a_history_that_is_marked_as_drawn(medium):
     assert "drawn history" in session
     rest = admin.get("/api/v1/reclaims/?cluster=demo&made_by=drawn&limit=1").json()
     assert (rest["results"][0]["id"], rest["results"][0]["audit_entry"]) == (reclaim.pk, None)
+
+
+def test_the_small_demo_has_two_days_of_use_that_are_marked_as_drawn_and_nothing_that_was_decided(db):
+    cluster, made = demo.ensure_demo(url="http://127.0.0.1:9", token="a-token")
+    assert made
+    assert not Session.objects.exists()
+    assert not Reclaim.objects.exists()
+    for model in (UsageChange, UsageRollup, TidePoint):
+        assert model.objects.exists()
+        assert not model.objects.filter(at__gte=cluster.clock_anchor).exists()
+    levels = TidePoint.objects.filter(card="NVIDIA-H200").aggregate(low=Min("inference"), high=Max("inference"))
+    assert levels["high"] > 2 * levels["low"] > 0, "ebb and flood"
+
+    admin = Client()
+    admin.force_login(User.objects.create(username="looks", platform_role=PlatformRole.ADMIN))
+    for address in ("/clusters/demo/", "/clusters/demo/queues/borealis-chat/"):
+        page = admin.get(address).content.decode()
+        assert "What lies before 2026-03-02 06:30 UTC was drawn for this demo, not measured." in page
+    # Two days later there is nothing drawn in the picture any more.
+    Cluster.objects.update(clock_wall_anchor=F("clock_wall_anchor") - dt.timedelta(minutes=21))
+    assert "was drawn" not in admin.get("/clusters/demo/").content.decode()
 
 
 def test_another_size_is_refused(db, monkeypatch, tmp_path):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -33,6 +34,8 @@ class Chart:
     param: str = ""
     # What stands in place of an empty figure; without it, that nothing has been recorded.
     empty: str = ""
+    # Up to when what it shows was drawn for the demo.
+    drawn_until: dt.datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)

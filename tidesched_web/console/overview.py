@@ -26,7 +26,7 @@ from tidesched_web.console.page import Page, page
 from tidesched_web.console.tide_figures import peak_line, sentence, shown
 from tidesched_web.scheduling.holds import sending_stop
 from tidesched_web.scheduling.models import TidePoint
-from tidesched_web.scheduling.selectors import newest_reclaims, tide_points
+from tidesched_web.scheduling.selectors import drawn_until, newest_reclaims, tide_points
 from tidesched_web.scheduling.tide_figures_selectors import DayRange, tide_figures
 from tidesched_web.workloads.reason_figures import of_all
 from tidesched_web.workloads.selectors import longest_waiting
@@ -120,6 +120,7 @@ def tide_chart(cluster: Cluster, cards: list[str], chosen: str) -> Chart:
         param="card",
         choices=choices if len(cards) > 1 else [],
         choice_label=_("Card type"),
+        drawn_until=drawn_until(cluster, cluster.clock() - LAPS),
     )
 
 

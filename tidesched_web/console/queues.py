@@ -37,7 +37,7 @@ from tidesched_web.quota.tide_selectors import turns_of_queue
 from tidesched_web.scheduling.borrowing import CardTotals
 from tidesched_web.scheduling.gang_selectors import unused_promises
 from tidesched_web.scheduling.holds import sending_stop
-from tidesched_web.scheduling.selectors import queues_with_usage, usage_points, waiting_cards_of
+from tidesched_web.scheduling.selectors import drawn_until, queues_with_usage, usage_points, waiting_cards_of
 from tidesched_web.scheduling.usage_selectors import borrowed_and_lent, card_totals
 from tidesched_web.workloads.reason_figures import of_all
 from tidesched_web.workloads.selectors import gangs_of_queue
@@ -292,6 +292,7 @@ def _usage_chart(this: Page, found: Queue, cards: list[str]) -> Chart:
         choice=chosen,
         param="card",
         choice_label=_("Card type"),
+        drawn_until=drawn_until(this.cluster, this.cluster.clock() - SPAN),
     )
 
 

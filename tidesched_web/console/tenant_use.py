@@ -23,7 +23,7 @@ from tidesched_web.console.figures import base
 from tidesched_web.console.figures import tenant_use as figure
 from tidesched_web.console.page import Page, page
 from tidesched_web.scheduling.card_hours_selectors import card_hours
-from tidesched_web.scheduling.selectors import tide_moments
+from tidesched_web.scheduling.selectors import drawn_until, tide_moments
 from tidesched_web.scheduling.tenant_use_selectors import TenantUse, services_of, tenant_use
 
 SPAN = dt.timedelta(hours=48)
@@ -41,6 +41,7 @@ def use_chart(tenant: Tenant, cluster: Cluster, cards: Iterable[str]) -> Chart:
         size="short",
         choices=choices if len(choices) > 2 else [],
         choice_label=_("Card type"),
+        drawn_until=drawn_until(cluster, cluster.clock() - SPAN),
     )
 
 

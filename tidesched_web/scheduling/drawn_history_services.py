@@ -1,8 +1,9 @@
-"""Ninety days of history for the medium demo: drawn from its seed, never measured.
+"""The history of a demo before its first moment: drawn from its seed, never measured.
 
-Usage, tide, sessions and reclaims as a cluster of that size leaves them behind, so that pages, charts and retention
-meet their amount. What could be taken for a decision says what it is: the sessions are woken by ``drawn``, the reclaims
-made by `ReclaimMaker.DRAWN` and without an entry in the audit log. All of it lies before the cluster's first moment.
+The demo has two days of use and tide. The medium one has ninety, with sessions and reclaims as a cluster of that size
+leaves them behind, so that pages, charts and retention meet their amount. What could be taken for a decision says what
+it is: the sessions are woken by ``drawn``, the reclaims made by `ReclaimMaker.DRAWN` and without an entry in the audit
+log. All of it lies before the cluster's first moment.
 """
 
 from __future__ import annotations
@@ -31,12 +32,13 @@ from tidesched_web.scheduling.models import (
     SessionState,
 )
 
-DAYS = 90
+DAYS, SMALL_DAYS = 90, 2
 # Hours are kept for as long as the demand of an hour of the week is read from, days for all of the time.
 ROLLED_UP_HOURS_DAYS = 56
-# The newest days have a point each hour, the ones before two a day.
-DETAILED_DAYS = 3
-SESSION_MINUTES = 10
+# The newest days have a point each hour, the ones before two a day; the tide of the very newest, which the overview
+# shows, has one each ten minutes.
+DETAILED_DAYS, TIDE_DAYS = 3, 2
+SESSION_MINUTES = TIDE_MINUTES = 10
 RECLAIMS_A_DAY = 40
 DRAWN = "drawn"
 _HOUR = dt.timedelta(hours=1)
@@ -55,25 +57,39 @@ class _Line(msgspec.Struct, frozen=True):
 
 
 def draw(*, cluster: Cluster, hardware: dict[str, int], seed: int, days: int = DAYS) -> dict[str, int]:
-    """Write the history up to the cluster's anchor; returns how many rows of each kind."""
+    """Write the whole history up to the cluster's anchor; returns how many rows of each kind."""
+    made = draw_use(cluster=cluster, hardware=hardware, seed=seed, days=days)
+    sessions = _sessions(cluster, _hours(cluster, days), seed)
+    reclaims = _reclaims(cluster, _lines(cluster, seed), sessions, days * RECLAIMS_A_DAY, seed)
+    return made | {"sessions": len(sessions), "reclaims": reclaims}
+
+
+def draw_use(*, cluster: Cluster, hardware: dict[str, int], seed: int, days: int = SMALL_DAYS) -> dict[str, int]:
+    """Write use and tide alone."""
     require_transaction()
     assert cluster.clock_anchor is not None
-    end = cluster.clock_anchor.replace(minute=0, second=0, microsecond=0)
-    hours = [end - _HOUR * number for number in range(24 * days + end.hour, 0, -1)]
+    hours = _hours(cluster, days)
     levels = {hour: demo.tide_level(hour.timestamp(), seed=seed) for hour in hours}
-    lines = _lines(cluster, random.Random(f"{seed}/history"))
+    lines, end = _lines(cluster, seed), hours[-1] + _HOUR
     _make_partitions(cluster, hours[0])
-    sessions = _sessions(cluster, hours, seed)
+    step = dt.timedelta(minutes=TIDE_MINUTES)
+    newest = [cluster.clock_anchor - step * number for number in range(1, 1 + TIDE_DAYS * dt.timedelta(days=1) // step)]
+    tide = levels | {at: demo.tide_level(at.timestamp(), seed=seed) for at in newest}
     return {
         "rollups": _roll_up(lines, levels, hours[-24 * ROLLED_UP_HOURS_DAYS :], end),
         "usage_changes": _usage(cluster, lines, levels, end),
-        "tide_points": _tide(cluster, lines, levels, hardware),
-        "sessions": len(sessions),
-        "reclaims": _reclaims(cluster, lines, sessions, days * RECLAIMS_A_DAY, seed),
+        "tide_points": _tide(cluster, lines, tide, hardware),
     }
 
 
-def _lines(cluster: Cluster, rng: random.Random) -> list[_Line]:
+def _hours(cluster: Cluster, days: int) -> list[dt.datetime]:
+    assert cluster.clock_anchor is not None
+    end = cluster.clock_anchor.replace(minute=0, second=0, microsecond=0)
+    return [end - _HOUR * number for number in range(24 * days + end.hour, 0, -1)]
+
+
+def _lines(cluster: Cluster, seed: int) -> list[_Line]:
+    rng = random.Random(f"{seed}/history")
     rows = CardQuota.objects.filter(cluster=cluster, queue__isnull=False).order_by("queue__name", "card_type__name")
     found = []
     for queue, name, kind, card, cards in rows.values_list(
@@ -163,13 +179,16 @@ _TIDE = """
 INSERT INTO scheduling_tidepoint
     (cluster_id, at, wall_at, card, total, inference, training, borrowed, "foreign", idle, waiting, quota)
 SELECT %s, at, wall_at, card, total, inference, training,
-       greatest(0, training - greatest(0, total - quota)), 0, total - inference - training, 0, quota
+       greatest(0, training - greatest(0, total - quota)), 0, total - inference - training,
+       greatest(0, wanted - training), quota
 FROM (
     SELECT *, least(total - inference, lent) AS training
     FROM (
         SELECT h.at, h.wall_at, c.card, c.total, sum(k.quota) FILTER (WHERE k.serves) AS quota,
                least(c.total, sum(u.used) FILTER (WHERE k.serves)) AS inference,
-               sum(u.used) FILTER (WHERE NOT k.serves) AS lent
+               sum(u.used) FILTER (WHERE NOT k.serves) AS lent,
+               -- Training that does not fit beside inference waits.
+               sum(trunc(k.quota * k.base)::bigint) FILTER (WHERE NOT k.serves) AS wanted
         FROM unnest(%s::timestamptz[], %s::timestamptz[], %s::float[]) AS h(wall_at, at, level)
         CROSS JOIN unnest(%s::text[], %s::bigint[]) AS c(card, total)
         -- A card that no queue may use has one line of nothing for either kind.

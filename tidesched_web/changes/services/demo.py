@@ -21,6 +21,7 @@ from tidesched_web.common.models import ServiceType
 from tidesched_web.engine import demo
 from tidesched_web.quota import services as quota
 from tidesched_web.quota.services.tide_plans import write_tide_plan
+from tidesched_web.scheduling import drawn_history_services as drawn_history
 
 SLUG = "demo"
 _SCHEDULER = "tidesched"
@@ -72,8 +73,11 @@ def ensure_demo(*, url: str, token: str, people: Sequence[Offered] = (), size: s
         cluster = _make_cluster(url, token, size)
         tenants = {t.slug: quota.ensure_tenant(slug=t.slug, name=t.name, actor=SYSTEM) for t in demo.TENANTS}
         _make_owners(cluster, tenants)
+        seed = int(env.text("DEMO_SEED", "1"))
         if size == "M":
-            demo_hall.add_hall(cluster)
+            demo_hall.add_hall(cluster, seed)
+        else:
+            drawn_history.draw_use(cluster=cluster, hardware=demo.hardware(size), seed=seed)
         demo_life.make_people(people, tenants)
         demo_life.ask_for_cards(cluster)
         return cluster, True

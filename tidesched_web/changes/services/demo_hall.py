@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
-from tidesched_web import env
 from tidesched_web.changes.services.applying import carry_out
 from tidesched_web.clusters.models import Cluster
 from tidesched_web.common.actors import SYSTEM
@@ -16,11 +15,10 @@ from tidesched_web.scheduling import drawn_history_services as drawn_history
 REASON = "The second hall of the medium demo."
 
 
-def add_hall(cluster: Cluster) -> dict[str, int]:
+def add_hall(cluster: Cluster, seed: int) -> dict[str, int]:
     """Bring in 480 queues with their owners, then 90 days of drawn history; how many rows of each kind it has."""
     access = Access(actor=SYSTEM, everything=True, administers=True)
     carry_out(cluster=cluster, edits=_edits(), access=access, reason=REASON)
-    seed = int(env.text("DEMO_SEED", "1"))
     return drawn_history.draw(cluster=cluster, hardware=demo.hardware("M"), seed=seed)
 
 
