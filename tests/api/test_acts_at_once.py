@@ -89,7 +89,7 @@ def test_a_tenant_that_another_cluster_deletes_meanwhile_is_a_conflict(monkeypat
     client = ApiClient(ground.users["root"])
     change = client.send("quota-changes/", {"cluster": "east", "edits": edits, "reason": "x"}).json()
     answer = client.send(f"quota-changes/{change['id']}/apply/", {}, If_Match="*")
-    made[0].join(20)
+    made[0].join(60)
     gone = not Tenant.objects.filter(slug="brief").exists()
     if answer.status_code == 202:
         assert not gone or edits.get("tenant/brief", "") is None

@@ -3,7 +3,6 @@
 import gzip
 import json
 import re
-import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -12,6 +11,7 @@ import yaml
 from drf_spectacular.renderers import OpenApiJsonRenderer
 from jsonschema import Draft202012Validator
 
+from tests.waiting import until
 from tidesched_web.api.document import served
 
 COMMITTED = Path(__file__).parents[2] / "openapi.yaml"
@@ -123,14 +123,22 @@ def test_the_document_is_made_once_and_had_again_for_nothing(world, monkeypatch)
 
 
 def test_requests_that_come_together_make_the_document_once(monkeypatch):
-    made = []
-    monkeypatch.setattr(
-        served.SchemaGenerator, "get_schema", lambda *_given, **_named: made.append(1) or time.sleep(0.2) or {"a": 1}
-    )
+    made, asked = [], []
+
+    def make(*_given, **_named):
+        made.append(1)
+        until(lambda: len(asked) == 8)
+        return {"a": 1}
+
+    def ask(number):
+        asked.append(number)
+        return served.served(OpenApiJsonRenderer()).bodies[""]
+
+    monkeypatch.setattr(served.SchemaGenerator, "get_schema", make)
     served.forget()
     try:
         with ThreadPoolExecutor(8) as pool:
-            found = list(pool.map(lambda _: served.served(OpenApiJsonRenderer()).bodies[""], range(8)))
+            found = list(pool.map(ask, range(8)))
     finally:
         served.forget()
     assert len(made) == 1

@@ -7,7 +7,6 @@ import re
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import Any
 
@@ -71,7 +70,7 @@ class SimulatedServer(ApiServer):
     def _end(self, number: int) -> int:
         assert self.process is not None
         self.process.send_signal(number)
-        status = self.process.wait(10)
+        status = self.process.wait(60)
         assert self.process.stdout is not None
         self.process.stdout.close()
         return status
@@ -89,14 +88,3 @@ class SimulatedServer(ApiServer):
                 return rows
             rows += page
             after = page[-1]["seq"]
-
-
-def eventually(check: Any, seconds: float = 10.0) -> Any:
-    """The first true value of ``check()``; fails with the last one when none comes in time."""
-    deadline = time.monotonic() + seconds
-    while True:
-        value = check()
-        if value:
-            return value
-        assert time.monotonic() < deadline, f"not true within {seconds} s, last: {value!r}"
-        time.sleep(0.03)

@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from tests.cluster.objects import CARD, deployment, job, node
-from tests.cluster.servers import ApiServer, SimulatedServer, eventually
+from tests.cluster.servers import ApiServer, SimulatedServer
+from tests.waiting import until
 from tidesched_web.clusters.kubernetes import manifests
 from tidesched_web.clusters.kubernetes.cache import ClusterCache
 from tidesched_web.clusters.kubernetes.client import KubernetesClient
@@ -64,7 +65,7 @@ def test_what_is_pushed_and_submitted_is_in_the_snapshot(
     def arrived() -> Any:
         return next((g for g in cache.snapshot().pod_groups if g.namespace == namespace), None)
 
-    group = eventually(arrived)
+    group = until(arrived)
     assert (group.queue, group.min_member, group.waits_for_admission) == (queue, 2, True)
     assert group.card_request == {CARD: 4000}
     found = {q.name: q for q in cache.snapshot().queues}[queue]
@@ -77,9 +78,9 @@ def test_a_change_wakes_and_a_status_count_does_not(
     client: KubernetesClient, cache: ClusterCache, woken: threading.Event, namespace: str
 ) -> None:
     assert client.send("POST", JOB.path(namespace), job("train", pods=1)).done
-    assert woken.wait(10)
-    eventually(lambda: [g for g in cache.snapshot().pod_groups if g.namespace == namespace])
-    eventually(lambda: not woken.is_set() or woken.clear() or time.sleep(0.5), 10)
+    assert woken.wait(60)
+    until(lambda: [g for g in cache.snapshot().pod_groups if g.namespace == namespace])
+    until(lambda: not woken.is_set() or woken.clear() or time.sleep(0.5))
     writes = ClusterWrites(client)
     before = cache.snapshot()
     group = next(g for g in before.pod_groups if g.namespace == namespace)
@@ -87,7 +88,7 @@ def test_a_change_wakes_and_a_status_count_does_not(
     assert writes.patch_podgroup_status(
         namespace, group.name, uid=group.uid, phase="Pending", conditions=conditions
     ).done
-    eventually(lambda: cache.snapshot() is not before)
+    until(lambda: cache.snapshot() is not before)
     assert not woken.is_set()
 
 
@@ -99,14 +100,14 @@ def test_the_counts_of_a_podgroup_are_written_alone_and_read_back(
     assert made.body is not None
     uid, key = made.body["metadata"]["uid"], f"{namespace}/g"
     assert writes.patch_podgroup_status(namespace, "g", uid=uid, phase="Running").done
-    eventually(lambda: cache.gang_counts().get(key) == (0, 0, 0))
+    until(lambda: cache.gang_counts().get(key) == (0, 0, 0))
     assert writes.patch_podgroup_counts(
         namespace, "g", uid=uid, counts={"running": 3, "succeeded": 0, "failed": 1}
     ).done
-    eventually(lambda: cache.gang_counts()[key] == (3, 0, 1))
+    until(lambda: cache.gang_counts()[key] == (3, 0, 1))
     assert client.get(POD_GROUP.path(namespace, "g"))["status"]["phase"] == "Running"
     assert client.send("DELETE", POD_GROUP.path(namespace, "g")).done
-    eventually(lambda: key not in cache.gang_counts())
+    until(lambda: key not in cache.gang_counts())
 
 
 def test_a_writer_sees_its_own_write_before_the_watch_does(
@@ -114,7 +115,7 @@ def test_a_writer_sees_its_own_write_before_the_watch_does(
 ) -> None:
     silent = ClusterCache(client, schedulers=("tidesched",))
     assert client.send("POST", DEPLOYMENT.path(namespace), deployment("serve", replicas=1)).done
-    pod = eventually(lambda: client.get(POD.path(namespace))["items"])[0]
+    pod = until(lambda: client.get(POD.path(namespace))["items"])[0]
     silent.absorb(POD, pod)
     assert silent.pod_uid(f"{namespace}/{pod['metadata']['name']}") == pod["metadata"]["uid"]
     client.send("POST", NODE.path(), node(f"n-{namespace}"))
@@ -132,7 +133,7 @@ def test_a_writer_sees_its_own_write_before_the_watch_does(
 def test_an_object_that_cannot_be_read_is_named_and_kept_as_it_was(
     cache: ClusterCache, client: KubernetesClient
 ) -> None:
-    eventually(lambda: cache.synced)
+    until(lambda: cache.synced)
     good = {
         "apiVersion": "v1",
         "kind": "Node",
@@ -149,7 +150,7 @@ def test_an_object_that_cannot_be_read_is_named_and_kept_as_it_was(
 def test_an_object_that_breaks_its_reader_does_not_keep_the_others_out(
     cache: ClusterCache, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    eventually(lambda: cache.synced)
+    until(lambda: cache.synced)
     read = cache._builder.upsert
 
     def fragile(obj: dict[str, Any], **place: Any) -> None:
@@ -177,7 +178,7 @@ def test_after_much_has_happened_it_equals_a_fresh_list(
         client.send("POST", JOB.path(namespace), job(f"train-{index}", pods=2, run_seconds=100))
         group = client.get(POD_GROUP.path(namespace, f"train-{index}"))["metadata"]
         writes.patch_podgroup_status(namespace, f"train-{index}", uid=group["uid"], phase="Inqueue")
-    eventually(lambda: len(client.get(POD.path(namespace))["items"]) == 14)
+    until(lambda: len(client.get(POD.path(namespace))["items"]) == 14)
     for index, pod in enumerate(client.get(POD.path(namespace))["items"]):
         metadata = pod["metadata"]
         writes.bind_pod(namespace, metadata["name"], uid=metadata["uid"], node=f"n-{namespace}-{index % 3}")
@@ -189,8 +190,8 @@ def test_after_much_has_happened_it_equals_a_fresh_list(
         pods = [p for p in cache.snapshot().pods if p.namespace == namespace]
         return all(p.phase != "Pending" or not p.node for p in pods) and all(p.deleted is None for p in pods)
 
-    eventually(settled)
-    eventually(lambda: cache.snapshot() == fresh(client), 15)
+    until(settled)
+    until(lambda: cache.snapshot() == fresh(client))
 
 
 def test_it_survives_the_server_and_catches_up(own_server: SimulatedServer) -> None:
@@ -201,11 +202,11 @@ def test_it_survives_the_server_and_catches_up(own_server: SimulatedServer) -> N
     try:
         assert cache.wait_synced(10)
         own_server.kill()
-        eventually(lambda: cache.errors() != {})
+        until(lambda: cache.errors() != {})
         own_server.start()
         client.send("POST", DEPLOYMENT.path("a"), deployment("serve", replicas=3))
-        eventually(lambda: len(cache.snapshot().pods) == 3, 30)
-        eventually(lambda: cache.errors() == {}, 30)
+        until(lambda: len(cache.snapshot().pods) == 3)
+        until(lambda: cache.errors() == {})
         assert cache.age_seconds() < 30
     finally:
         cache.stop()
@@ -228,7 +229,7 @@ def test_it_lists_again_where_the_changes_are_lost(tmp_path: Any) -> None:
         for replicas in (40, 2, 60, 5):
             patch = {"spec": {"replicas": replicas}}
             writer.send("PATCH", DEPLOYMENT.path("a", "serve"), patch, content_type="application/merge-patch+json")
-        eventually(lambda: len(cache.snapshot().pods) == 5, 30)
+        until(lambda: len(cache.snapshot().pods) == 5)
     finally:
         cache.stop()
         server.kill()

@@ -197,7 +197,7 @@ def test_a_list_comes_in_pages(client: KubernetesClient, namespace: str) -> None
 
 
 def events(client: KubernetesClient, path: str, **query: object) -> Iterator[Json]:
-    with client.stream(path, {"watch": "1", "timeoutSeconds": 1, **query}, read_timeout=10) as response:
+    with client.stream(path, {"watch": "1", "timeoutSeconds": 1, **query}, read_timeout=60) as response:
         for line in b"".join(response.stream()).splitlines():
             yield orjson.loads(line)
 

@@ -16,14 +16,15 @@ import pytest
 from django.db import Error as DatabaseError
 from django.db import connection
 
-from tests.cluster.servers import SimulatedServer, eventually
+from tests.cluster.servers import SimulatedServer
 from tests.cluster.workers import Broker, Worker
+from tests.waiting import until
 from tests.web.pipeline.stage import Stage
 from tidesched_web.clusters.models import Cluster
 from tidesched_web.scheduling.models import ClusterLease, Decision, Reclaim, ReclaimState
 from tidesched_web.scheduling.pipeline.failpoints import NAMES
 
-pytestmark = [pytest.mark.timeout(120)]
+pytestmark = [pytest.mark.timeout(600)]
 
 GANG = 12
 # Reached before anything of the kind is decided, or only while settling: tested by the others' second process.
@@ -141,7 +142,7 @@ def eventually_settled(scene: Scene, kind: str) -> None:
         return settled(scene, kind)
 
     try:
-        eventually(look, 60)
+        until(look)
     except AssertionError:
         pytest.fail(f"not settled:\n{scene.story()}\n{list(Decision.objects.values_list('kind', 'target', 'state'))}")
 
@@ -185,20 +186,20 @@ def check(scene: Scene, kind: str) -> None:
 def test_a_session_that_dies_or_sleeps_is_taken_over(scene: Scene, kind: str, name: str, action: str) -> None:
     prepare(scene, kind)
     first = scene.worker("first", failpoints=f"{name}={action}:@{_times(name)}")
-    eventually(lambda: ClusterLease.objects.filter(holder__contains=f":{first.process.pid}:").exists(), 30)
+    until(lambda: ClusterLease.objects.filter(holder__contains=f":{first.process.pid}:").exists())
     scene.worker("second")
     ask(scene, kind)
     caught = (lambda: first.ended) if action == "kill9" else (lambda: first.stopped)
     try:
-        eventually(caught, 30)
+        until(caught)
     except AssertionError:
         pytest.fail(f"the failpoint was not reached:\n{scene.story()}")
     eventually_settled(scene, kind)
-    eventually(lambda: not ClusterLease.objects.filter(holder__contains=f":{first.process.pid}:").exists(), 20)
+    until(lambda: not ClusterLease.objects.filter(holder__contains=f":{first.process.pid}:").exists())
     if action == "pause":
         first.go_on()
         # It ends itself during a session, or finds out in good order that another process goes on.
-        eventually(lambda: first.ended or "lease of" in first.said(), 20)
+        until(lambda: first.ended or "lease of" in first.said())
     check(scene, kind)
 
 
@@ -220,7 +221,7 @@ def _crash_database(scene: Scene) -> None:
         (victim, *_) = cursor.fetchone()
     os.kill(victim, 9)
     connection.close()
-    eventually(_database_answers, 20)
+    until(_database_answers)
 
 
 def _database_answers() -> bool:
@@ -252,10 +253,10 @@ _DISTURBANCES: dict[str, Callable[[Scene], None]] = {
 def test_a_session_outlives_its_servers(scene: Scene, kind: str, name: str, what: str) -> None:
     prepare(scene, kind)
     first = scene.worker("first", failpoints=f"{name}=sleep:2")
-    eventually(lambda: ClusterLease.objects.filter(holder__contains=f":{first.process.pid}:").exists(), 30)
+    until(lambda: ClusterLease.objects.filter(holder__contains=f":{first.process.pid}:").exists())
     ask(scene, kind)
     reached = "pods/binding" if name.startswith(("bind", "send")) else "pods/eviction"
-    eventually(lambda: any(row["resource"].endswith(reached) for row in scene.stage.server.writes()), 30)
+    until(lambda: any(row["resource"].endswith(reached) for row in scene.stage.server.writes()))
     _DISTURBANCES[what](scene)
     eventually_settled(scene, kind)
     check(scene, kind)
@@ -269,7 +270,7 @@ def test_two_beats_and_two_workers_make_one_session_at_a_time(scene: Scene) -> N
     ask(scene, "bind")
     eventually_settled(scene, "bind")
     Cluster.objects.update(session_period_seconds=0.2)
-    triggers = eventually(lambda: set(_triggers()) >= {"period"}, 20)
+    triggers = until(lambda: set(_triggers()) >= {"period"})
     assert triggers
     check(scene, "bind")
     assert ClusterLease.objects.get().epoch == 1, "the lease moved without need"

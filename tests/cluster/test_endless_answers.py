@@ -12,8 +12,8 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from tests.cluster.servers import eventually
 from tests.cluster.test_probe import probe
+from tests.waiting import until
 from tidesched_web.clusters.kubernetes import answers, client, guarded_pool
 from tidesched_web.clusters.kubernetes import reflector as reflector_module
 from tidesched_web.clusters.kubernetes.connection import Connection
@@ -27,7 +27,7 @@ CHUNKED = OK + b"Transfer-Encoding: chunked\r\n\r\n"
 MIB = 2**20
 PACKED = gzip.compress(b" " * (8 * MIB), 1)
 # By then a server of these tests gives up, so that a client without bounds fails instead of hanging.
-PATIENCE = 20.0
+PATIENCE = 60.0
 
 Says = Callable[[str, Callable[[bytes], None]], None]
 
@@ -178,10 +178,10 @@ def test_an_event_of_a_watch_has_an_end_too(says: Callable[[Says], str]) -> None
     reflector = Reflector(asked, POD, Nothing())
     reflector.start()
     try:
-        assert eventually(lambda: "a line of the watch is longer than 16 MiB" in reflector.error)
+        assert until(lambda: "a line of the watch is longer than 16 MiB" in reflector.error)
     finally:
         reflector.stop()
-        reflector.join(10)
+        reflector.join(60)
         asked.close()
 
 
@@ -202,19 +202,19 @@ def test_a_list_has_an_end_too_and_one_that_is_not_wanted_any_more_ends_at_once(
     endless = Reflector(asked, POD, Nothing())
     endless.start()
     try:
-        assert eventually(lambda: len(asked_for) > 5)
+        assert until(lambda: len(asked_for) > 5)
     finally:
         endless.stop()
-        endless.join(5)
+        endless.join(60)
     assert not endless.is_alive()
     monkeypatch.setattr(reflector_module, "MOST_PAGES", 5)
     bounded = Reflector(asked, POD, Nothing())
     bounded.start()
     try:
-        assert eventually(lambda: "has not ended after 5 pages" in bounded.error)
+        assert until(lambda: "has not ended after 5 pages" in bounded.error)
     finally:
         bounded.stop()
-        bounded.join(5)
+        bounded.join(60)
         asked.close()
 
 

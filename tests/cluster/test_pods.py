@@ -7,7 +7,7 @@ import uuid
 import pytest
 
 from tests.cluster.objects import node, pod
-from tests.cluster.servers import eventually
+from tests.waiting import until
 from tidesched_web.clusters.kubernetes.client import Json, KubernetesClient
 from tidesched_web.clusters.kubernetes.outcomes import Outcome, OutcomeKind
 from tidesched_web.clusters.kubernetes.paths import DISRUPTION_BUDGET, NODE, POD
@@ -117,7 +117,7 @@ def guarded(client: KubernetesClient, writes: ClusterWrites, namespace: str, nod
 
 def test_a_disruption_budget_stops_an_eviction(writes: ClusterWrites, namespace: str, guarded: dict[str, str]) -> None:
     # a controller counts the pods some time after they run
-    eventually(lambda: writes.evict_pod(namespace, "a", uid=guarded["a"], dry_run=True).done)
+    until(lambda: writes.evict_pod(namespace, "a", uid=guarded["a"], dry_run=True).done)
     dry = [writes.evict_pod(namespace, name, uid=uid, dry_run=True) for name, uid in guarded.items()]
     assert [outcome.kind for outcome in dry] == [OutcomeKind.DONE, OutcomeKind.DONE]
     assert writes.evict_pod(namespace, "a", uid=guarded["a"]).done

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import random
 import threading
-import time
 from typing import Any
 
 import orjson
 import pytest
 
 from tests.cluster.objects import deployment, job, node
-from tests.cluster.servers import SimulatedServer, eventually
+from tests.cluster.servers import SimulatedServer
+from tests.waiting import until
 from tidesched_web.clusters.kubernetes.client import ApiFailure, Json, KubernetesClient
 from tidesched_web.clusters.kubernetes.cluster_clock import ClusterClock
 from tidesched_web.clusters.kubernetes.outcomes import OutcomeKind
@@ -73,13 +73,13 @@ def test_the_world_goes_on_as_if_nothing_had_been(own_server: SimulatedServer) -
         return list(client.get(POD.path("a"), selector)["items"])
 
     # the controller's work of before the crash is done after it
-    for index, pod in enumerate(eventually(lambda: len(members()) == 2 and members())):
+    for index, pod in enumerate(until(lambda: len(members()) == 2 and members())):
         metadata = pod["metadata"]
         assert writes.bind_pod("a", metadata["name"], uid=metadata["uid"], node=f"n{index}").done
     own_server.kill()
     own_server.start()
-    assert eventually(lambda: [m["status"]["phase"] for m in members()] == ["Running", "Running"])
-    assert eventually(lambda: [m["status"]["phase"] for m in members()] == ["Succeeded", "Succeeded"], 20)
+    assert until(lambda: [m["status"]["phase"] for m in members()] == ["Running", "Running"])
+    assert until(lambda: [m["status"]["phase"] for m in members()] == ["Succeeded", "Succeeded"])
 
 
 def test_a_restart_in_good_order_changes_no_object(own_server: SimulatedServer) -> None:
@@ -122,7 +122,7 @@ def test_a_watch_goes_on_after_a_restart(own_server: SimulatedServer) -> None:
     name = client.get(POD.path("a"))["items"][0]["metadata"]["name"]
     assert client.send("DELETE", POD.path("a", name)).done
     query = {"watch": "1", "resourceVersion": version, "timeoutSeconds": 1}
-    with client.stream(POD.path(), query, read_timeout=10) as response:
+    with client.stream(POD.path(), query, read_timeout=60) as response:
         lines = [orjson.loads(line) for line in b"".join(response.stream()).splitlines()]
     assert ("DELETED", name) in [(line["type"], line["object"]["metadata"]["name"]) for line in lines]
 
@@ -179,14 +179,14 @@ def test_what_is_kept_is_bounded(small_server: SimulatedServer) -> None:
     def expired() -> bool:
         try:
             with client.stream(
-                POD.path(), {"watch": "1", "resourceVersion": version, "timeoutSeconds": 1}, read_timeout=10
+                POD.path(), {"watch": "1", "resourceVersion": version, "timeoutSeconds": 1}, read_timeout=60
             ) as response:
                 response.close()
         except ApiFailure as error:
             return error.code == 410
         return False
 
-    assert eventually(expired)
+    assert until(expired)
 
 
 def test_a_second_process_on_the_same_data_is_refused(own_server: SimulatedServer, tmp_path: Any) -> None:
@@ -194,7 +194,7 @@ def test_a_second_process_on_the_same_data_is_refused(own_server: SimulatedServe
     with pytest.raises(AssertionError, match="did not start"):
         second.start()
     assert second.process is not None
-    assert second.process.wait(10) == 2
+    assert second.process.wait(60) == 2
     assert second.process.stdout is not None
     second.process.stdout.close()
 
@@ -202,10 +202,11 @@ def test_a_second_process_on_the_same_data_is_refused(own_server: SimulatedServe
 def test_a_clients_clock_stands_still_with_the_cluster(own_server: SimulatedServer) -> None:
     clock = ClusterClock(own_server.client(), simulated=True)
     first = clock.now()
-    assert eventually(lambda: clock.now() > first + 5)
+    assert until(lambda: clock.now() > first + 5)
     own_server.kill()
-    stopped = eventually(lambda: clock.now() == (time.sleep(0.2) or clock.now()) and clock.now(), 15)
+    read = [clock.now()]
+    # For a moment it goes on by what it knows; it stands still where it says the same many times.
+    until(lambda: read.append(clock.now()) or read[-10:] == [read[-1]] * 10)
+    stopped = read[-1]
     own_server.start()
-    assert eventually(lambda: clock.now() > stopped, 15)
-    # it did not run away from the cluster while that was down: a second of wall time is a hundred here
-    assert clock.now() < stopped + 1000
+    assert until(lambda: clock.now() > stopped)

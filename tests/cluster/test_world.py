@@ -7,7 +7,8 @@ from collections.abc import Callable
 import pytest
 
 from tests.cluster.objects import CARD, JOBS, deployment, job, node
-from tests.cluster.servers import ApiServer, eventually
+from tests.cluster.servers import ApiServer
+from tests.waiting import until
 from tidesched_web.clusters.kubernetes.client import ApiFailure, Json, KubernetesClient
 from tidesched_web.clusters.kubernetes.outcomes import OutcomeKind
 from tidesched_web.clusters.kubernetes.paths import DEPLOYMENT, JOB, NODE, POD, POD_GROUP
@@ -65,20 +66,20 @@ def test_a_job_has_no_pods_before_its_gang_is_admitted(
     assert group["status"]["phase"] == "Pending"
     assert pods(client, namespace) == []
     admit(writes, namespace, "train")
-    assert eventually(lambda: len(pods(client, namespace)) == 3)
+    assert until(lambda: len(pods(client, namespace)) == 3)
     assert client.get(POD_GROUP.path(namespace, "train"))["status"]["phase"] == "Inqueue"
 
 
 def test_a_gang_runs_and_ends(client: KubernetesClient, writes: ClusterWrites, namespace: str, node_name: str) -> None:
     submit(client, namespace, job("train", pods=2, run_seconds=60))
     admit(writes, namespace, "train")
-    eventually(lambda: len(pods(client, namespace)) == 2)
+    until(lambda: len(pods(client, namespace)) == 2)
     bind_all(client, writes, namespace, node_name)
-    assert eventually(lambda: phases(client, namespace)() == ["Running", "Running"])
+    assert until(lambda: phases(client, namespace)() == ["Running", "Running"])
     held = [pod["metadata"]["annotations"]["tidesched.io/card-indices"] for pod in pods(client, namespace)]
     assert held == ["0", "1"]
     assert client.get(JOB.path(namespace, "train"))["status"]["state"]["phase"] == "Running"
-    assert eventually(lambda: phases(client, namespace)() == ["Succeeded", "Succeeded"])
+    assert until(lambda: phases(client, namespace)() == ["Succeeded", "Succeeded"])
     assert client.get(JOB.path(namespace, "train"))["status"]["state"]["phase"] == "Completed"
 
 
@@ -87,9 +88,9 @@ def test_an_evicted_member_restarts_the_gang_under_a_new_podgroup(
 ) -> None:
     submit(client, namespace, job("train", pods=2))
     admit(writes, namespace, "train")
-    eventually(lambda: len(pods(client, namespace)) == 2)
+    until(lambda: len(pods(client, namespace)) == 2)
     bind_all(client, writes, namespace, node_name)
-    eventually(lambda: phases(client, namespace)() == ["Running", "Running"])
+    until(lambda: phases(client, namespace)() == ["Running", "Running"])
     before = client.get(POD_GROUP.path(namespace, "train"))["metadata"]
     victim = pods(client, namespace)[0]["metadata"]
     assert writes.evict_pod(namespace, victim["name"], uid=victim["uid"]).done
@@ -98,7 +99,7 @@ def test_an_evicted_member_restarts_the_gang_under_a_new_podgroup(
         found = client.send("GET", POD_GROUP.path(namespace, "train")).body
         return found if found and found["metadata"]["uid"] != before["uid"] else None
 
-    after = eventually(replaced)
+    after = until(replaced)
     assert after["status"]["phase"] == "Pending"
     # the place in the queue is kept
     submitted = "tidesched.io/submitted-at"
@@ -113,10 +114,10 @@ def test_a_service_replaces_what_leaves_and_follows_its_size(
     first = {pod["metadata"]["uid"] for pod in pods(client, namespace)}
     assert len(first) == 2
     bind_all(client, writes, namespace, node_name)
-    eventually(lambda: phases(client, namespace)() == ["Running", "Running"])
+    until(lambda: phases(client, namespace)() == ["Running", "Running"])
     victim = pods(client, namespace)[0]["metadata"]
     assert writes.evict_pod(namespace, victim["name"], uid=victim["uid"]).done
-    assert eventually(lambda: phases(client, namespace)() == ["Pending", "Running"])
+    assert until(lambda: phases(client, namespace)() == ["Pending", "Running"])
     patch = {"spec": {"replicas": 4}}
     path = DEPLOYMENT.path(namespace, "serve")
     assert client.send("PATCH", path, patch, content_type="application/merge-patch+json").done
@@ -139,7 +140,7 @@ def test_a_job_that_is_deleted_takes_its_pods_along(
 ) -> None:
     submit(client, namespace, job("train", pods=2))
     admit(writes, namespace, "train")
-    eventually(lambda: len(pods(client, namespace)) == 2)
+    until(lambda: len(pods(client, namespace)) == 2)
     assert client.send("DELETE", JOB.path(namespace, "train")).done
     assert pods(client, namespace) == []
     assert client.send("GET", POD_GROUP.path(namespace, "train")).kind is OutcomeKind.GONE
@@ -152,7 +153,7 @@ def test_a_lost_node_takes_its_pods_along(
     bind_all(client, writes, namespace, node_name)
     lost = pods(client, namespace)[0]["metadata"]["uid"]
     assert client.send("DELETE", NODE.path(name=node_name)).done
-    assert eventually(lambda: [p["metadata"]["uid"] for p in pods(client, namespace)] not in ([], [lost]))
+    assert until(lambda: [p["metadata"]["uid"] for p in pods(client, namespace)] not in ([], [lost]))
 
 
 def test_a_cordoned_node_says_so(client: KubernetesClient, node_name: str) -> None:

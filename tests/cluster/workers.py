@@ -12,7 +12,8 @@ from urllib.parse import urlsplit, urlunsplit
 
 from django.db import connection
 
-from tests.cluster.servers import ROOT, eventually
+from tests.cluster.servers import ROOT
+from tests.waiting import until
 from tidesched_web.embedded.child import spawn
 from tidesched_web.embedded.valkey import Valkey
 
@@ -45,12 +46,12 @@ class Broker:
             output=subprocess.DEVNULL,
             cwd=Path("/"),
         )
-        eventually(self._valkey.ready)
+        until(self._valkey.ready)
 
     def stop(self) -> None:
         assert self._process is not None
         self._process.terminate()
-        self._process.wait(10)
+        self._process.wait(60)
 
     def restart(self) -> None:
         self.stop()
@@ -114,7 +115,7 @@ class Worker:
         """kill -9 and bury, whatever state it is in."""
         if not self.ended:
             self.process.kill()
-            self.process.wait(10)
+            self.process.wait(60)
 
     def said(self) -> str:
         return self.log.read_text(errors="replace")[-4000:]

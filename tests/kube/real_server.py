@@ -19,12 +19,13 @@ import urllib3
 import yaml
 from cryptography.hazmat.primitives.asymmetric import ec
 
-from tests.cluster.servers import ApiServer, eventually
+from tests.cluster.servers import ApiServer
 from tests.kube import tokens
 from tests.kube.binaries import Binaries
 from tests.kube.certificates import Authority, key_pem, public_pem
 from tests.kube.process_costs import cpu_seconds, resident_mib
 from tests.kube.server_process import ServerProcess, free_ports
+from tests.waiting import until
 from tidesched_web.clusters.kubernetes.client import ApiFailure, KubernetesClient, Unreachable
 from tidesched_web.clusters.kubernetes.connection import Connection
 from tidesched_web.clusters.kubernetes.paths import (
@@ -240,13 +241,13 @@ class RealServer(ApiServer):
                     outcome = client.send("PUT", f"{_CRD_PATH}/{name}", definition)
                 assert outcome.done, (name, outcome)
             for definition in by_name.values():
-                eventually(lambda definition=definition: _serves(client, definition), 60)
+                until(lambda definition=definition: _serves(client, definition))
 
     def remove_definition(self, name: str) -> None:
         """Take a CRD away with all its objects (``jobs.batch.volcano.sh``)."""
         with self._admin() as client:
             client.send("DELETE", f"{_CRD_PATH}/{name}")
-            eventually(lambda: client.send("GET", f"{_CRD_PATH}/{name}").reason == "NotFound", 60)
+            until(lambda: client.send("GET", f"{_CRD_PATH}/{name}").reason == "NotFound")
 
     def clear(self) -> None:
         """Take away all that tests made, but not namespaces, CRDs and what the server itself has."""
@@ -268,7 +269,7 @@ class RealServer(ApiServer):
             client.send("DELETE", kind.path(namespace), {"gracePeriodSeconds": 0})
         # A gang's controller may have made one more pod before it saw that its gang is gone.
         if left:
-            eventually(lambda: not client.get(kind.path(), {"limit": 1})["items"] or self._clear(client, kind), 600)
+            until(lambda: not client.get(kind.path(), {"limit": 1})["items"] or self._clear(client, kind), 600)
 
     def compact(self) -> int:
         """Let etcd forget all versions but the newest; returns that version."""

@@ -22,9 +22,9 @@ from tests.browser import demo as product
 from tests.browser.conftest import Opener, Watched, browser, open_browser
 from tests.browser.journey import H200, QUEUE, SECONDS, SIBLING, TENANT, Place, heal, raise_the_quota, roll_back
 from tests.cluster.objects import CLASSES, node
-from tests.cluster.servers import eventually
 from tests.kube.real_server import RealServer
 from tests.kube.shared import stand_aside, stand_by
+from tests.waiting import until
 from tidesched_web.clusters.kubernetes.paths import NODE
 
 __all__ = ["browser", "open_browser"]
@@ -140,11 +140,11 @@ def set_up(watched: Watched, place: Place) -> None:
         cards = watched.page.request.get(f"{watched.address}/api/v1/card-types/?cluster={SLUG}").json()["results"]
         return [(one["name"], one["hardware"]) for one in cards] == [(H200, NODES * CARDS)]
 
-    eventually(seen, SECONDS)
+    until(seen, SECONDS)
     change = send(watched, "POST", "quota-changes/", {"cluster": SLUG, "edits": EDITS, "reason": WHY})
     tag = {"If-Match": f'"{change["version"]}"'}
     send(watched, "POST", f"quota-changes/{change['id']}/apply/", {}, **tag)
-    eventually(lambda: _pushed(place), SECONDS)
+    until(lambda: _pushed(place), SECONDS)
 
 
 def _pushed(place: Place) -> bool:

@@ -15,11 +15,11 @@ import pytest
 from celery import Celery
 from django.db import connection
 
-from tests.cluster.servers import eventually
 from tests.cluster.workers import Broker, Worker
 from tests.kube.fault_proxy import Fault, FaultProxy
 from tests.kube.real_server import RealServer
 from tests.kube.shared import stand_aside, stand_by
+from tests.waiting import until
 from tests.web.pipeline.stage import Stage
 from tidesched_web.accounts.models import BusinessLine
 from tidesched_web.celery import broker_url
@@ -81,7 +81,7 @@ class Scene:
             return check()
 
         try:
-            eventually(look, SECONDS)
+            until(look, SECONDS)
         except AssertionError:
             said = "\n".join(f"--- {worker.name}\n{worker.said()}" for worker in self.workers)
             pytest.fail(f"{what}:\n{said}\n{list(Decision.objects.values_list('kind', 'target', 'state'))}")

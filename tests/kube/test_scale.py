@@ -19,11 +19,12 @@ from typing import Any
 import pytest
 
 from tests.cluster.objects import template
-from tests.cluster.servers import ROOT, eventually
+from tests.cluster.servers import ROOT
 from tests.cluster.workers import Broker, Worker
 from tests.kube.process_costs import cpu_seconds, resident_mib
 from tests.kube.real_server import RealServer
 from tests.kube.shared import stand_aside
+from tests.waiting import until
 from tests.web.pipeline.stage import NAMESPACE_NAME, Stage
 from tidesched_web.clusters.kubernetes.client import Json, KubernetesClient
 from tidesched_web.clusters.kubernetes.paths import NODE, POD, POD_GROUP, Kind
@@ -115,7 +116,7 @@ class Theatre:
 
     def wait(self, check: Callable[[], Any], what: str) -> None:
         try:
-            eventually(check, WAIT_SECONDS)
+            until(check, WAIT_SECONDS)
         except AssertionError:
             said = "\n".join(worker.said() for worker in self.workers)
             pytest.fail(f"{what}: {len(self.seen.bound())} pods are bound\n{said}")

@@ -7,9 +7,9 @@ import uuid
 import pytest
 
 from tests.cluster.objects import node, pod
-from tests.cluster.servers import eventually
 from tests.kube.fault_proxy import Fault, FaultProxy
 from tests.kube.real_server import RealServer
+from tests.waiting import until
 from tidesched_web.clusters.kubernetes.client import ApiFailure, KubernetesClient
 from tidesched_web.clusters.kubernetes.outcomes import OutcomeKind
 from tidesched_web.clusters.kubernetes.paths import DISRUPTION_BUDGET, NODE, POD
@@ -56,7 +56,7 @@ def test_a_binding_without_an_answer_is_found_done(
     proxy.spoil(fault)
     outcome = writes.bind_pod(namespace, "one", uid=uid, node=node_name)
     assert (outcome.kind, outcome.maybe_done) == (OutcomeKind.UNREACHABLE, True)
-    eventually(lambda: node_of(direct, namespace) == node_name)
+    until(lambda: node_of(direct, namespace) == node_name)
     again = writes.bind_pod(namespace, "one", uid=uid, node=node_name)
     assert (again.kind, again.reason) == (OutcomeKind.DONE, "AlreadyBound")
 
@@ -110,7 +110,7 @@ def test_budgets_are_obeyed_and_tried_first(
         found = direct.get(DISRUPTION_BUDGET.path(namespace, name)).get("status") or {}
         return found.get("disruptionsAllowed") if found.get("currentHealthy") == 2 else None
 
-    eventually(lambda: (allowed("loose"), allowed("strict")) == (1, 0))
+    until(lambda: (allowed("loose"), allowed("strict")) == (1, 0))
     rehearsed = {name: writes.evict_pod(namespace, name, uid=uid, dry_run=True).kind for name, uid in uids.items()}
     assert rehearsed == {
         "loose-0": OutcomeKind.DONE,
@@ -122,7 +122,7 @@ def test_budgets_are_obeyed_and_tried_first(
     assert writes.evict_pod(namespace, "loose-0", uid=uids["loose-0"]).done
     refused = writes.evict_pod(namespace, "loose-1", uid=uids["loose-1"])
     assert (refused.kind, refused.reason) == (OutcomeKind.REFUSED, "TooManyRequests")
-    eventually(lambda: writes.get_pod(namespace, "loose-0").kind is OutcomeKind.GONE)
+    until(lambda: writes.get_pod(namespace, "loose-0").kind is OutcomeKind.GONE)
     assert writes.get_pod(namespace, "strict-0").done
 
 
@@ -138,7 +138,7 @@ def test_an_expired_token_is_refused_and_another_one_heals(server: RealServer) -
         return outcome.reason == "Unauthorized" and not outcome.done
 
     # Kubernetes remembers a token that it has checked for ten seconds
-    eventually(expired, 30)
+    until(expired)
     assert long.send("POST", path, review).done
     for one in (short, long):
         one.close()

@@ -10,9 +10,9 @@ from collections import Counter
 
 import pytest
 
-from tests.cluster.servers import eventually
 from tests.kube.fault_proxy import Fault, FaultProxy
 from tests.kube.real_stage import RealStage
+from tests.waiting import until
 from tests.web.pipeline.stage import NAMESPACE_NAME
 from tidesched_web.clusters.kubernetes.client import ApiFailure, Unreachable
 from tidesched_web.clusters.kubernetes.paths import JOB
@@ -31,7 +31,7 @@ def go_on(stage: RealStage, check: object, seconds: float = _HEALED_SECONDS) -> 
     """Sessions as their thread runs them, until ``check()``."""
     assert callable(check)
 
-    eventually(lambda: not spoilt(stage) and check(), seconds)
+    until(lambda: not spoilt(stage) and check(), seconds)
 
 
 def spoilt(stage: RealStage) -> bool:
@@ -92,7 +92,7 @@ def test_a_gang_waits_for_a_server_that_is_gone(stage: RealStage, proxy: FaultPr
     stage.train("job", pods=GANG)
     go_on(stage, lambda: len(stage.pods("job")) == GANG or stage.bound("job"))
     proxy.vanish()
-    eventually(lambda: spoilt(stage), 30)
+    until(lambda: spoilt(stage))
     proxy.start()
     go_on(stage, lambda: stage.running("job") == GANG)
     assert once(effects(proxy, "/binding"))

@@ -9,9 +9,9 @@ import orjson
 import pytest
 
 from tests.cluster.objects import job, pod
-from tests.cluster.servers import eventually
 from tests.kube.fault_proxy import Fault, FaultProxy
 from tests.kube.real_server import RealServer
+from tests.waiting import until
 from tidesched_web.clusters.kubernetes.cache import ClusterCache
 from tidesched_web.clusters.kubernetes.client import ApiFailure, KubernetesClient
 from tidesched_web.clusters.kubernetes.paths import JOB, POD
@@ -46,27 +46,27 @@ def test_it_goes_on_where_a_watch_was_cut(
     cache: ClusterCache, proxy: FaultProxy, direct: KubernetesClient, namespace: str
 ) -> None:
     make(direct, namespace, "a")
-    eventually(lambda: pods(cache, namespace) == {"a"}, _HEALED_SECONDS)
+    until(lambda: pods(cache, namespace) == {"a"}, _HEALED_SECONDS)
     listed = lists_of_pods(proxy)
     proxy.cut(only_watches=True)
     make(direct, namespace, "b")
     direct.send("DELETE", POD.path(namespace, "a"))
-    eventually(lambda: pods(cache, namespace) == {"b"}, _HEALED_SECONDS)
+    until(lambda: pods(cache, namespace) == {"b"}, _HEALED_SECONDS)
     assert lists_of_pods(proxy) == listed, "it listed all again"
-    eventually(lambda: cache.errors() == {}, _HEALED_SECONDS)
+    until(lambda: cache.errors() == {}, _HEALED_SECONDS)
 
 
 def test_it_survives_a_server_that_is_gone(
     cache: ClusterCache, proxy: FaultProxy, direct: KubernetesClient, namespace: str
 ) -> None:
     make(direct, namespace, "a")
-    eventually(lambda: pods(cache, namespace) == {"a"}, _HEALED_SECONDS)
+    until(lambda: pods(cache, namespace) == {"a"}, _HEALED_SECONDS)
     proxy.vanish()
-    eventually(lambda: len(cache.errors()) > 0, _HEALED_SECONDS)
+    until(lambda: len(cache.errors()) > 0, _HEALED_SECONDS)
     make(direct, namespace, "b")
     proxy.start()
-    eventually(lambda: pods(cache, namespace) == {"a", "b"}, _HEALED_SECONDS)
-    eventually(lambda: cache.errors() == {}, _HEALED_SECONDS)
+    until(lambda: pods(cache, namespace) == {"a", "b"}, _HEALED_SECONDS)
+    until(lambda: cache.errors() == {}, _HEALED_SECONDS)
 
 
 @pytest.mark.parametrize(("code", "reason"), [(500, "InternalError"), (429, "TooManyRequests"), (401, "Unauthorized")])
@@ -76,23 +76,23 @@ def test_it_asks_again_later_where_watches_are_refused(
     refused = proxy.spoil(Fault(code=code, reason=reason, part="/api/v1/pods?watch"))
     proxy.cut(only_watches=True)
     make(direct, namespace, "a")
-    eventually(lambda: refused.seen > 1 and reason in cache.errors().get("Pod", ""), _HEALED_SECONDS)
+    until(lambda: refused.seen > 1 and reason in cache.errors().get("Pod", ""), _HEALED_SECONDS)
     proxy.heal()
-    eventually(lambda: pods(cache, namespace) == {"a"}, _HEALED_SECONDS)
-    eventually(lambda: cache.errors() == {}, _HEALED_SECONDS)
+    until(lambda: pods(cache, namespace) == {"a"}, _HEALED_SECONDS)
+    until(lambda: cache.errors() == {}, _HEALED_SECONDS)
 
 
 def test_it_lists_again_where_its_version_is_too_old(
     cache: ClusterCache, proxy: FaultProxy, direct: KubernetesClient, namespace: str
 ) -> None:
     make(direct, namespace, "a")
-    eventually(lambda: pods(cache, namespace) == {"a"}, _HEALED_SECONDS)
+    until(lambda: pods(cache, namespace) == {"a"}, _HEALED_SECONDS)
     listed = lists_of_pods(proxy)
     proxy.spoil(Fault(code=410, reason="Expired", part="/api/v1/pods?watch", times=1))
     proxy.cut(only_watches=True)
     direct.send("DELETE", POD.path(namespace, "a"))
     make(direct, namespace, "b")
-    eventually(lambda: pods(cache, namespace) == {"b"}, _HEALED_SECONDS)
+    until(lambda: pods(cache, namespace) == {"b"}, _HEALED_SECONDS)
     assert lists_of_pods(proxy) > listed
 
 
@@ -120,13 +120,13 @@ def test_a_kind_may_go_and_come_back(
     server.remove_definition("jobs.batch.volcano.sh")
     try:
         make(direct, namespace, "a")
-        eventually(lambda: pods(cache, namespace) == {"a"}, _HEALED_SECONDS)
+        until(lambda: pods(cache, namespace) == {"a"}, _HEALED_SECONDS)
         with pytest.raises(ApiFailure):
             direct.get(JOB.path())
     finally:
         server.install()
     assert direct.send("POST", JOB.path(namespace), job("later", pods=1)).done
-    eventually(lambda: [g for g in cache.snapshot().pod_groups if g.namespace == namespace], _HEALED_SECONDS)
+    until(lambda: [g for g in cache.snapshot().pod_groups if g.namespace == namespace], _HEALED_SECONDS)
 
 
 def test_what_the_store_forgot_is_answered_with_410(
@@ -153,12 +153,12 @@ def test_a_server_that_was_killed_comes_back_with_all_it_had(
     cache: ClusterCache, server: RealServer, direct: KubernetesClient, namespace: str
 ) -> None:
     make(direct, namespace, "a")
-    eventually(lambda: pods(cache, namespace) == {"a"}, _HEALED_SECONDS)
+    until(lambda: pods(cache, namespace) == {"a"}, _HEALED_SECONDS)
     server.kill_api()
     server.start_api()
     make(direct, namespace, "b")
-    eventually(lambda: pods(cache, namespace) == {"a", "b"}, _HEALED_SECONDS)
-    eventually(lambda: cache.errors() == {}, _HEALED_SECONDS)
+    until(lambda: pods(cache, namespace) == {"a", "b"}, _HEALED_SECONDS)
+    until(lambda: cache.errors() == {}, _HEALED_SECONDS)
 
 
 def test_a_watch_ends_with_a_bookmark(direct: KubernetesClient, namespace: str) -> None:

@@ -7,7 +7,7 @@ import uuid
 import pytest
 
 from tests.cluster.objects import CARD, JOBS, deployment, job, node
-from tests.cluster.servers import eventually
+from tests.waiting import until
 from tidesched_web.clusters.kubernetes import manifests
 from tidesched_web.clusters.kubernetes.client import MERGE_PATCH, Json, KubernetesClient
 from tidesched_web.clusters.kubernetes.paths import DEPLOYMENT, JOB, NODE, POD, POD_GROUP
@@ -31,12 +31,12 @@ def items(client: KubernetesClient, path: str) -> list[Json]:
 def start(client: KubernetesClient, namespace: str, node_name: str, manifest: Json) -> list[Json]:
     """Admit and bind a gang as a scheduler would; its running pods."""
     assert client.send("POST", f"{JOBS}/namespaces/{namespace}/jobs", manifest).done
-    (group,) = eventually(lambda: items(client, POD_GROUP.path(namespace)), _SECONDS)
+    (group,) = until(lambda: items(client, POD_GROUP.path(namespace)), _SECONDS)
     assert items(client, POD.path(namespace)) == []
     path = POD_GROUP.path(namespace, group["metadata"]["name"])
     assert client.send("PATCH", path, {"status": {"phase": "Inqueue"}}, content_type=MERGE_PATCH).done
     count = manifest["spec"]["minAvailable"]
-    pods = eventually(lambda: len(items(client, POD.path(namespace))) == count and items(client, POD.path(namespace)))
+    pods = until(lambda: len(items(client, POD.path(namespace))) == count and items(client, POD.path(namespace)))
     writes = ClusterWrites(client)
     for pod in pods:
         metadata = pod["metadata"]
@@ -49,7 +49,7 @@ def running(client: KubernetesClient, namespace: str, count: int) -> list[Json]:
         found = [pod for pod in items(client, POD.path(namespace)) if pod["status"]["phase"] == "Running"]
         return found if len(found) == count else []
 
-    return list(eventually(look, _SECONDS))
+    return list(until(look, _SECONDS))
 
 
 @pytest.mark.parametrize(("action", "phase"), [("RestartJob", "Pending"), ("AbortJob", "Aborted")])
@@ -62,25 +62,25 @@ def test_one_eviction_takes_the_whole_gang_along(
     (group,) = items(direct, POD_GROUP.path(namespace))
     victim = pods[0]["metadata"]
     assert ClusterWrites(direct).evict_pod(namespace, victim["name"], uid=victim["uid"]).done
-    eventually(lambda: direct.get(JOB.path(namespace, "train"))["status"]["state"]["phase"] == phase, _SECONDS)
-    eventually(lambda: items(direct, POD.path(namespace)) == [], _SECONDS)
+    until(lambda: direct.get(JOB.path(namespace, "train"))["status"]["state"]["phase"] == phase, _SECONDS)
+    until(lambda: items(direct, POD.path(namespace)) == [], _SECONDS)
     if action == "RestartJob":  # a new gang waits for its turn
-        (again,) = eventually(lambda: items(direct, POD_GROUP.path(namespace)), _SECONDS)
+        (again,) = until(lambda: items(direct, POD_GROUP.path(namespace)), _SECONDS)
         assert again["metadata"]["uid"] != group["metadata"]["uid"]
     else:
-        eventually(lambda: items(direct, POD_GROUP.path(namespace)) == [], _SECONDS)
+        until(lambda: items(direct, POD_GROUP.path(namespace)) == [], _SECONDS)
 
 
 def test_pods_end_when_their_work_is_done(direct: KubernetesClient, namespace: str, node_name: str) -> None:
     start(direct, namespace, node_name, job("train", pods=2, run_seconds=1))
-    eventually(lambda: direct.get(JOB.path(namespace, "train"))["status"]["state"]["phase"] == "Completed", _SECONDS)
+    until(lambda: direct.get(JOB.path(namespace, "train"))["status"]["state"]["phase"] == "Completed", _SECONDS)
 
 
 def test_a_service_gets_another_pod_for_each_that_goes(
     direct: KubernetesClient, namespace: str, node_name: str
 ) -> None:
     assert direct.send("POST", DEPLOYMENT.path(namespace), deployment("serve", replicas=2)).done
-    eventually(lambda: len(items(direct, POD.path(namespace))) == 2, _SECONDS)
+    until(lambda: len(items(direct, POD.path(namespace))) == 2, _SECONDS)
     writes = ClusterWrites(direct)
     first = [pod["metadata"] for pod in items(direct, POD.path(namespace))]
     for pod in first:
@@ -92,7 +92,7 @@ def test_a_service_gets_another_pod_for_each_that_goes(
         there = {pod["metadata"]["uid"] for pod in items(direct, POD.path(namespace))}
         return len(there) == 2 and first[0]["uid"] not in there
 
-    eventually(replaced, _SECONDS)
+    until(replaced, _SECONDS)
 
 
 def test_queues_open_and_are_closed_by_commands(direct: KubernetesClient, namespace: str) -> None:
@@ -105,14 +105,14 @@ def test_queues_open_and_are_closed_by_commands(direct: KubernetesClient, namesp
     def state() -> str:
         return str(((writes.get_queue(name).body or {}).get("status") or {}).get("state"))
 
-    eventually(lambda: state() == "Open", _SECONDS)
+    until(lambda: state() == "Open", _SECONDS)
     group = {"metadata": {"name": "g"}, "spec": {"minMember": 1, "queue": name}}
     group |= {"apiVersion": POD_GROUP.group_version, "kind": POD_GROUP.name}
     assert direct.send("POST", POD_GROUP.path(namespace), group).done
-    eventually(lambda: items(direct, POD_GROUP.path(namespace)))
+    until(lambda: items(direct, POD_GROUP.path(namespace)))
     assert writes.close_queue(name, drained=False).done
-    eventually(lambda: state() == "Closing", _SECONDS)
+    until(lambda: state() == "Closing", _SECONDS)
     assert direct.send("DELETE", POD_GROUP.path(namespace, "g")).done
-    eventually(lambda: state() == "Closed", _SECONDS)
+    until(lambda: state() == "Closed", _SECONDS)
     assert writes.open_queue(name).done
-    eventually(lambda: state() == "Open", _SECONDS)
+    until(lambda: state() == "Open", _SECONDS)

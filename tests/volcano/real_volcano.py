@@ -7,10 +7,10 @@ import os
 import threading
 from typing import Any
 
-from tests.cluster.servers import eventually
 from tests.kube.real_server import RealServer
 from tests.kube.server_process import ServerProcess, free_ports
 from tests.volcano.build import Volcano
+from tests.waiting import until
 from tidesched_web.clusters.kubernetes.client import MERGE_PATCH, KubernetesClient
 from tidesched_web.clusters.kubernetes.paths import DEPLOYMENT, NAMESPACE, NODE, QUEUE
 
@@ -70,7 +70,7 @@ class RealVolcano:
         self._beat = threading.Thread(target=self._keep_ready, daemon=True)
         self._beat.start()
         # Volcano's controllers make these two by themselves.
-        eventually(lambda: {"root", "default"} <= self.queues().keys(), 120)
+        until(lambda: {"root", "default"} <= self.queues().keys(), 120)
 
     def stop(self) -> None:
         """End all programs; the API server forgets what they made with its data."""
@@ -119,7 +119,7 @@ class RealVolcano:
         ]  # fmt: skip
         self._run("webhook-manager", argv)
         probe = {"apiVersion": QUEUE.group_version, "kind": "Queue", "metadata": {"name": "probe"}, "spec": {}}
-        eventually(lambda: self.client.send("POST", QUEUE.path(), probe, query={"dryRun": "All"}).done, 120)
+        until(lambda: self.client.send("POST", QUEUE.path(), probe, query={"dryRun": "All"}).done, 120)
 
     def _announce_scheduler(self) -> None:
         """The Deployment that an installation has: it runs in no place, and says that its pod is ready."""

@@ -13,8 +13,8 @@ from django.utils import timezone
 
 from tests.api.cast import ApiClient
 from tests.cluster.objects import node
-from tests.cluster.servers import eventually
 from tests.volcano.real_volcano import RealVolcano
+from tests.waiting import until
 from tests.web.changes.ground import A100, H200
 from tests.web.test_drift import Scene, fields
 from tidesched_web.changes import services as changes
@@ -134,7 +134,7 @@ def test_the_plan_names_what_the_webhook_would_refuse(scene: Scene, admin: ApiCl
     made = admin.send("quota-changes/", {"cluster": "east", "edits": edits, "reason": "a try"})
     assert made.status_code == 201, made.content
     address = f"quota-changes/{made.json()['id']}/plan/"
-    said = eventually(lambda: (plan := admin.read(address).get("server")) and plan["checked"] and plan, 60)
+    said = until(lambda: (plan := admin.read(address).get("server")) and plan["checked"] and plan)
     (refused,) = said["refused"]
     assert (refused["kind"], refused["name"]) == ("Queue", "acme-online")
     assert "deserved[cpu]=8 must be <= capability[cpu]=4" in refused["detail"]
@@ -195,9 +195,9 @@ def test_a_limit_of_a_queue_that_kubectl_made_can_be_taken_back(
 
 def test_volcano_closes_what_is_asked_of_it(scene: Scene, admin: ApiClient) -> None:
     edit(admin, "acme-train", state="Closed")
-    eventually(lambda: state_of(scene, "acme-train") == "Closed", 60)
+    until(lambda: state_of(scene, "acme-train") == "Closed")
     edit(admin, "acme-train", state="Open")
-    eventually(lambda: state_of(scene, "acme-train") == "Open", 60)
+    until(lambda: state_of(scene, "acme-train") == "Open")
 
 
 def test_figures_of_the_scheduler_before_hold_no_child_queue(volcano: RealVolcano, scene: Scene) -> None:
@@ -210,7 +210,7 @@ def test_figures_of_the_scheduler_before_hold_no_child_queue(volcano: RealVolcan
         "spec": {"weight": 1, "parent": "acme-train"},
     }  # fmt: skip
     writes = ClusterWrites(volcano.client)
-    eventually(lambda: "has allocated Pods" in writes.apply_queue(child, dry_run=True).message, 30)
+    until(lambda: "has allocated Pods" in writes.apply_queue(child, dry_run=True).message)
     assert clear_queue_figures(volcano.client) >= 1
-    eventually(lambda: writes.apply_queue(child, dry_run=True).done, 30)
+    until(lambda: writes.apply_queue(child, dry_run=True).done)
     assert not scene.live("acme-train")["status"].get("running")

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 
 import pytest
 from django.db import connection
 
-# The server notices in a moment that a client has gone.
-PATIENCE_SECONDS = 20.0
+from tests.waiting import until
 
 
 @pytest.fixture
@@ -17,10 +15,8 @@ def none_left_open(db: None) -> Iterator[None]:
     """Name it before the fixtures that open some."""
     before = others()
     yield
-    deadline = time.monotonic() + PATIENCE_SECONDS
-    while left := {pid: said for pid, said in others().items() if pid not in before}:
-        assert time.monotonic() < deadline, f"left open: {left}"
-        time.sleep(0.05)
+    # The server notices in a moment that a client has gone.
+    until(lambda: others().keys() <= before.keys(), story=others)
 
 
 def others() -> dict[int, str]:

@@ -6,7 +6,8 @@ import pytest
 from django.core.management import call_command
 from django.core.management.base import CommandError
 
-from tests.cluster.servers import SimulatedServer, eventually
+from tests.cluster.servers import SimulatedServer
+from tests.waiting import until
 from tidesched_web.accounts.models import Project, Tenant
 from tidesched_web.audit.models import AuditEntry
 from tidesched_web.clusters.kubernetes.client import MERGE_PATCH, KubernetesClient
@@ -35,9 +36,9 @@ def test_the_day_begins_once_the_queues_are_pushed(db, demo_server):
     assert client.get("/tidesched/clock")["rate"] == 0
     assert client.get(POD.path())["items"] == []
     assert "made" in setup(demo_server)
-    eventually(lambda: client.get("/tidesched/clock")["rate"] == 600)
-    eventually(lambda: client.get(POD.path())["items"])
-    eventually(lambda: client.get(POD_GROUP.path())["items"])
+    until(lambda: client.get("/tidesched/clock")["rate"] == 600)
+    until(lambda: client.get(POD.path())["items"])
+    until(lambda: client.get(POD_GROUP.path())["items"])
 
     queues = {item["metadata"]["name"]: item for item in client.get(QUEUE.path())["items"]}
     assert set(queues) == set(Queue.objects.values_list("name", flat=True))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 from functools import partial
 
 import pytest
@@ -12,6 +11,7 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from tests.cluster.servers import SimulatedServer
+from tests.waiting import until
 from tests.web.changes import ground as ground_module
 from tests.web.changes.ground import H200
 from tidesched_web.audit.models import AuditEntry
@@ -62,17 +62,15 @@ class Scene:
         outcome = self.client.send("DELETE", kind.path(name=name))
         assert outcome.done, outcome
 
-    def until(self, check, seconds=20.0):
+    def until(self, check):
         """Look as the session thread does until ``check`` holds."""
-        deadline = time.monotonic() + seconds
-        while True:
+
+        def look():
             self.watch._looked_at = float("-inf")
             self.watch.look(self.cluster)
-            found = check()
-            if found:
-                return found
-            assert time.monotonic() < deadline, list(Drift.objects.values())
-            time.sleep(0.05)
+            return check()
+
+        return until(look, story=lambda: list(Drift.objects.values()))
 
     def row(self, name, **wanted):
         return self.until(lambda: Drift.objects.filter(name=name, **wanted).first())

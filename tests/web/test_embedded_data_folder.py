@@ -65,7 +65,7 @@ def test_children_of_a_killed_start_are_ended(tmp_path: Path, monkeypatch: pytes
 
     again = DataFolder(tmp_path)
     again.open()
-    assert orphan.wait(5) == -signal.SIGKILL
+    assert orphan.wait(60) == -signal.SIGKILL
     again.close()
 
 

@@ -4,7 +4,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -12,6 +11,7 @@ import psycopg
 import pytest
 import redis
 
+from tests.waiting import until
 from tidesched_web.embedded import sockets
 from tidesched_web.embedded.child import run as child_run
 from tidesched_web.embedded.child import spawn
@@ -30,13 +30,6 @@ time.sleep(60)
 """
 
 
-def wait_until(condition: Callable[[], object], seconds: float = 20.0) -> None:
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline, "waited too long"
-        time.sleep(0.05)
-
-
 @pytest.fixture
 def run() -> Iterator[Callable[[Postgres | Valkey], subprocess.Popen[bytes]]]:
     """Start servers; kill at the end what the test has left."""
@@ -53,7 +46,7 @@ def run() -> Iterator[Callable[[Postgres | Valkey], subprocess.Popen[bytes]]]:
             cwd=Path("/"),
         )
         children.append(child)
-        wait_until(lambda: server.ready() or child.poll() is not None)
+        until(lambda: server.ready() or child.poll() is not None)
         return child
 
     yield start
@@ -82,7 +75,7 @@ def test_postgres_stops_on_its_signal_and_leaves_no_socket(tmp_path: Path, run: 
     server = Postgres(tmp_path)
     child = run(server)
     child.send_signal(server.stop_signal)
-    assert child.wait(10) == 0
+    assert child.wait(60) == 0
     assert list(server.socket_dir.iterdir()) == []
 
 
@@ -140,7 +133,7 @@ def test_valkey_keeps_what_it_was_told_before_a_kill(tmp_path: Path, run: Callab
     first = run(server)
     with redis.Redis.from_url(server.url) as connection:
         connection.set("kept", "7")
-        time.sleep(1.2)  # it writes to disk each second
+        assert connection.execute_command("WAITAOF", 1, 0, 0)[0] == 1  # it writes to disk each second
     first.kill()
     first.wait()
 
@@ -155,7 +148,7 @@ def test_valkey_opens_no_port(tmp_path: Path, run: Callable) -> None:
     with redis.Redis.from_url(server.url) as connection:
         assert connection.config_get("port") == {"port": "0"}
     child.send_signal(server.stop_signal)
-    assert child.wait(10) == 0
+    assert child.wait(60) == 0
     assert not server.socket.exists()
 
 
@@ -166,7 +159,7 @@ def test_servers_end_with_a_parent_that_is_killed(tmp_path: Path) -> None:
     assert len(pids) == 2
     parent.send_signal(signal.SIGKILL)
     parent.wait()
-    wait_until(lambda: not any(Path(f"/proc/{pid}").exists() for pid in pids))
+    until(lambda: not any(Path(f"/proc/{pid}").exists() for pid in pids))
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root lends PostgreSQL a user")

@@ -9,7 +9,6 @@ import socket
 import subprocess
 import sys
 import threading
-import time
 import urllib.request
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -19,12 +18,15 @@ import httpx
 import pytest
 import redis
 
+from tests.waiting import PATIENCE, until
 from tidesched_web.common import alive
 from tidesched_web.embedded import identity, sockets
 from tidesched_web.env import BASE_DIR
 
-pytestmark = [pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.timeout(600)]
 
+# The first start may compile the scheduler.
+START_PATIENCE = 500.0
 PROCESSES = {"postgres", "valkey", "web", "web-2", "sessions", "push", "work", "what-if", "beat"}
 
 
@@ -65,13 +67,10 @@ class Installation:
     def stop(self) -> int:
         assert self.supervisor is not None
         self.supervisor.send_signal(signal.SIGTERM)
-        return self.supervisor.wait(20)
+        return self.supervisor.wait(PATIENCE)
 
-    def until(self, condition: Callable[[], object], seconds: float = 120.0) -> None:
-        deadline = time.monotonic() + seconds
-        while not condition():
-            assert time.monotonic() < deadline, "waited too long:\n" + "\n".join(self.lines[-60:])
-            time.sleep(0.1)
+    def until(self, condition: Callable[[], object]) -> None:
+        until(condition, START_PATIENCE, story=lambda: "\n".join(self.lines[-60:]))
 
     def said(self, beginning: str) -> list[str]:
         return [line for line in self.lines if line.startswith(beginning)]
@@ -85,7 +84,7 @@ class Installation:
 
     def is_ready(self) -> bool:
         try:
-            with urllib.request.urlopen(f"http://127.0.0.1:{self.port}/readyz", timeout=5) as answer:
+            with urllib.request.urlopen(f"http://127.0.0.1:{self.port}/readyz", timeout=PATIENCE) as answer:
                 return answer.status == 200
         except OSError:
             return False
@@ -132,7 +131,7 @@ def installation(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Installat
     if made.supervisor and made.supervisor.poll() is None:
         made.supervisor.kill()
         made.supervisor.wait()
-        made.until(lambda: not made.leftovers(), 30)
+        made.until(lambda: not made.leftovers())
 
 
 def test_first_start_is_ready_and_tells_how_to_sign_in(installation: Installation) -> None:
@@ -192,7 +191,7 @@ def test_while_one_web_process_stands_still_the_other_answers(installation: Inst
 
 
 class Visitor:
-    """The first account, in a browser and by REST. What takes half a minute counts as no answer."""
+    """The first account, in a browser and by REST. What takes a minute counts as no answer."""
 
     def __init__(self, installation: Installation) -> None:
         address = f"http://127.0.0.1:{installation.port}"
@@ -200,8 +199,8 @@ class Visitor:
         command = [sys.executable, "manage.py", "token", "create", "admin", "--scope", "admin"]
         token = subprocess.run(command, cwd=BASE_DIR, env=installation.env, capture_output=True, text=True, check=True)
         bearer = {"Authorization": f"Bearer {token.stdout.strip()}"}
-        self.rest = httpx.Client(base_url=f"{address}/api/v1", headers=bearer, timeout=30)
-        self.pages = httpx.Client(base_url=address, timeout=30)
+        self.rest = httpx.Client(base_url=f"{address}/api/v1", headers=bearer, timeout=PATIENCE)
+        self.pages = httpx.Client(base_url=address, timeout=PATIENCE)
         self.pages.get("/sign-in/")
         form = {"username": "admin", "password": account["password"]}
         form["csrfmiddlewaretoken"] = self.pages.cookies["csrftoken"]
@@ -250,7 +249,7 @@ def test_while_the_database_stands_still_each_request_is_refused_and_no_write_is
     assert visitor.pages.get("/tenants/").status_code == 200
     # A request that was given up may have been under way: under its key it is made once, whatever became of it.
     for number in range(4):
-        installation.until(lambda slug=f"early-{number}": visitor.make(slug).status_code == 201, 60)
+        installation.until(lambda slug=f"early-{number}": visitor.make(slug).status_code == 201)
     assert sorted(visitor.tenants()) == ["early-0", "early-1", "early-2", "early-3", "late"]
 
 
@@ -318,7 +317,7 @@ def test_make_down_stops_it(installation: Installation) -> None:
     command = [sys.executable, "-m", "tidesched_web.embedded", "down"]
     done = subprocess.run(command, cwd=BASE_DIR, env=installation.env, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
-    assert installation.supervisor.wait(5) == 0
+    assert installation.supervisor.wait(PATIENCE) == 0
     assert installation.leftovers() == []
 
 
@@ -366,7 +365,7 @@ def test_a_port_in_use_stops_nothing_else(installation: Installation) -> None:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
         child = installation.start(PORT=str(taken.getsockname()[1]))
-        assert child.wait(20) == 1
+        assert child.wait(PATIENCE) == 1
     installation.until(lambda: installation.said("error: port"))
     assert installation.said("hint: ")
     assert installation.leftovers() == []
@@ -392,7 +391,7 @@ def test_a_schema_of_a_newer_version_is_refused(installation: Installation) -> N
     child.wait()
 
     started = installation.start()
-    assert started.wait(60) == 1
+    assert started.wait(PATIENCE) == 1
     installation.until(lambda: installation.said("hint: "))
     assert any("newer TideSched" in line and "9999_from_the_future" in line for line in installation.lines)
     assert installation.leftovers() == []

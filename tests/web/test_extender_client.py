@@ -24,7 +24,7 @@ class Handler(BaseHTTPRequestHandler):
         body = self.rfile.read(int(self.headers["Content-Length"]))
         self.server.asked.append((self.path, self.headers["Content-Type"], json.loads(body)))
         if self.path == "/slow":
-            self.server.released.wait(10)
+            self.server.released.wait(60)
         status = {"/gone": 404, "/moved": 302}.get(self.path, 200)
         answer = b"x" * 2000 if self.path == "/long" else json.dumps({"refused": {"n1": "full"}}).encode()
         self.send_response(status)

@@ -67,6 +67,7 @@ def connections(none_left_open: None, monkeypatch: pytest.MonkeyPatch) -> Iterat
     connect = database_patience.BoundedConnection.to_default
     monkeypatch.setattr(database_patience.BoundedConnection, "to_default", lambda: made.append(connect()) or made[-1])
     yield
+    until(lambda: all(thread.name != "readiness" for thread in threading.enumerate()))
     for each in made:
         each.close()
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import datetime as dt
 import re
 import threading
-import time
 from typing import Any
 
 import pytest
@@ -13,6 +12,7 @@ from celery.exceptions import SoftTimeLimitExceeded
 from django.db import connection
 from django.utils import timezone
 
+from tests.waiting import until
 from tidesched_web.accounts.models import User
 from tidesched_web.common.errors import DomainError
 from tidesched_web.common.failures import OUT_OF_TIME
@@ -242,10 +242,15 @@ def test_an_attempt_that_computes_for_long_is_not_taken_for_lost(settings, monke
 
 
 def think(job: Running):
-    """Reports nothing for several times as long as a job may be silent; others try to get hold of it meanwhile."""
+    """Reports nothing, long after it was heard of last as it seems; others try to get hold of it meanwhile."""
+    row = Job.objects.filter(pk=job.job.pk)
+    long_ago, often = timezone.now() - dt.timedelta(hours=1), services.LOST_SECONDS
     for _ in range(4):
-        time.sleep(0.4)
+        row.update(heard_at=long_ago)
+        until(lambda: not row.filter(heard_at=long_ago).exists())
+        services.LOST_SECONDS = 60.0
         seen.append(services.claim(job.job.pk))
+        services.LOST_SECONDS = often
     return {}
 
 
@@ -332,7 +337,7 @@ def test_two_processes_that_look_at_once_do_not_give_one_person_two_places(peopl
     start = threading.Barrier(4)
 
     def take() -> None:
-        start.wait(10)
+        start.wait(60)
         if (job := services.claim_turn("work")) is not None:
             taken.append(job.pk)
         connection.close()
@@ -341,7 +346,7 @@ def test_two_processes_that_look_at_once_do_not_give_one_person_two_places(peopl
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(30)
+        thread.join(60)
     assert len(taken) == 1
 
 

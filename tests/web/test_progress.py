@@ -190,4 +190,4 @@ def test_the_probe_ends_what_hangs_where_it_is_asked_to(tmp_path: Path, monkeypa
     said = report(role="work", pid=child.pid, parent=os.getpid(), written=time.monotonic(), standing=standing)
     (tmp_path / "work.json").write_bytes(msgspec.json.encode(said))
     assert probe.main(["work", "--end"]) == 1
-    assert child.wait(30) == -9
+    assert child.wait(60) == -9

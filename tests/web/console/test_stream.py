@@ -10,6 +10,7 @@ from asgiref.sync import async_to_sync, sync_to_async
 from django.db import transaction
 from django.test import AsyncClient, Client
 
+from tests.waiting import PATIENCE, until_async
 from tests.web.console import world as story
 from tests.web.console.test_pages import client_of
 from tidesched_web.accounts.models import Membership, Project, Scope, Tenant, User
@@ -51,12 +52,12 @@ async def _hear(path: str, publish: list[tuple[str, int | None]], lines: int, **
     parts = answer.streaming_content
     assert b"connected" in await anext(parts)
     waits = asyncio.ensure_future(anext(parts))
-    await asyncio.sleep(0.2)
+    await until_async(lambda: live_hub.hub().listeners)
     for topic, cluster in publish:
         await sync_to_async(live.publish)(topic, 7, 3, cluster_id=cluster)
-    found = _events(await asyncio.wait_for(waits, 5))
+    found = _events(await asyncio.wait_for(waits, PATIENCE))
     while len(found) < lines:
-        found += _events(await asyncio.wait_for(anext(parts), 5))
+        found += _events(await asyncio.wait_for(anext(parts), PATIENCE))
     await parts.aclose()
     return found
 
@@ -229,9 +230,9 @@ async def _hear_of(act, user: User | None = None, headers: dict[str, str] | None
     parts = answer.streaming_content
     await anext(parts)
     waits = asyncio.ensure_future(anext(parts))
-    await asyncio.sleep(0.2)
+    await until_async(lambda: live_hub.hub().listeners)
     await sync_to_async(act)()
-    found = _events(await asyncio.wait_for(waits, 5))
+    found = _events(await asyncio.wait_for(waits, PATIENCE))
     await parts.aclose()
     return found[-1]
 

@@ -7,6 +7,7 @@ import asyncio
 import pytest
 from asgiref.sync import async_to_sync
 
+from tests.waiting import until_async
 from tests.web.front.asgi import Answer, Client
 from tidesched_web.front import bodies
 from tidesched_web.front.application import Front
@@ -93,9 +94,10 @@ def test_a_body_without_room_is_refused_and_what_follows_it_is_taken(settings):
     settings.WEB_BODIES_BYTES = 400
 
     async def story() -> list[Answer]:
-        client = Client(Front(echo))
+        front = Front(echo)
+        client = Client(front)
         slow = [asyncio.create_task(client.ask("POST", "/api/v1/queues/", body=b"x" * 90, hold=True)) for _ in range(2)]
-        await asyncio.sleep(0.01)
+        await until_async(lambda: front._bodies._all == 2 * 90)
         refused = await client.ask("POST", "/api/v1/queues/", body=b"x" * 90)
         await asyncio.gather(*slow)
         return [refused, await client.ask("POST", "/api/v1/queues/", body=b"x" * 90)]
@@ -125,7 +127,7 @@ def test_a_large_body_waits_for_others_alike_and_holds_up_nothing_else(settings)
 
         client = Client(Front(slow))
         dear = [asyncio.create_task(client.ask("POST", "/api/v1/queues/", body=b"x" * 51)) for _ in range(16)]
-        await asyncio.sleep(0.01)
+        await until_async(lambda: running)
         small = [await client.ask("POST", "/api/v1/queues/", body=b"x" * 50) for _ in range(3)]
         assert running == [51, 50, 50, 50]
         assert {one.status for one in small} == {200}

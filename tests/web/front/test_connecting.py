@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Iterator
 from typing import Any
 
@@ -14,6 +13,7 @@ from django.db import connection
 
 from tests.api import cast
 from tests.cluster.answering_server import TOKEN, AnsweringServer, pem
+from tests.waiting import until_async
 from tests.web.front.asgi import Answer, Client, Connection
 from tidesched_web.clusters.models import Cluster, ConnectionTest
 from tidesched_web.front.application import Front
@@ -46,9 +46,7 @@ def test_a_connection_test_keeps_no_turn_and_is_made_once(server, settings, tran
             return client.open("POST", "/api/v1/clusters/", body=body, headers=named)
 
         made, first = connect()
-        async with asyncio.timeout(20):
-            while (job := await Job.objects.afirst()) is None:  # noqa: ASYNC110 - a row sends no event
-                await asyncio.sleep(0.02)
+        job = await until_async(Job.objects.afirst)
         other = await client.ask("GET", "/api/v1/clusters/", headers=headers)
         again, second = connect()
         await second.task

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 import uvicorn
 
+from tests.waiting import PATIENCE, until_async
 from tidesched_web.embedded.web import SERVER
 from tidesched_web.front.protocol import BoundedProtocol
 
@@ -28,8 +29,8 @@ async def application(scope: Any, receive: Any, send: Any) -> None:
 Story = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[Any]]
 
 
-def told(story: Story, loop: str) -> Any:
-    """What comes of a story with one connection; how many connections the server has after it is asked by its port."""
+def told(story: Story, loop: str, *, until_closed: bool = False) -> Any:
+    """What comes of a story with one connection, which the server ends at last by itself where that is waited for."""
 
     async def run() -> Any:
         config = uvicorn.Config(application, port=0, log_level="critical", **SERVER | {"lifespan": "off"})
@@ -41,7 +42,10 @@ def told(story: Story, loop: str) -> Any:
             port = server.servers[0].sockets[0].getsockname()[1]
             reader, writer = await asyncio.open_connection("127.0.0.1", port, limit=4096)
             try:
-                return await story(reader, writer), len(server.server_state.connections)
+                answer = await story(reader, writer)
+                if until_closed:
+                    await until_async(lambda: not server.server_state.connections)
+                return answer
             finally:
                 writer.close()
         finally:
@@ -60,7 +64,7 @@ def soon(settings: Any) -> None:
 async def ended(reader: asyncio.StreamReader) -> bool:
     """Whether the server hangs up within a while."""
     try:
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(PATIENCE):
             while await reader.read(65536):
                 pass
     except TimeoutError:
@@ -87,45 +91,48 @@ def test_what_begins_no_request_keeps_no_connection(first: bytes, then: bytes, l
         writer.write(then)
         return await ended(reader)
 
-    assert told(story, loop)[0]
+    assert told(story, loop)
 
 
 @pytest.mark.parametrize("loop", ["asyncio", "uvloop"])
-def test_the_next_request_of_a_connection_is_answered_after_an_empty_line(loop: str) -> None:
+def test_the_next_request_of_a_connection_is_answered_after_an_empty_line(loop: str, settings: Any) -> None:
+    settings.WEB_HEAD_SECONDS = PATIENCE
+
     async def story(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bytes:
         for _ in range(3):
             writer.write(GET % b"")
             await reader.readuntil(b"xxxxx")
             writer.write(b"\r\n")
-            await asyncio.sleep(0.2)
         writer.write(GET % b"")
         return await reader.readuntil(b"xxxxx")
 
-    assert b"HTTP/1.1 200" in told(story, loop)[0]
+    assert b"HTTP/1.1 200" in told(story, loop)
 
 
 @pytest.mark.parametrize("loop", ["asyncio", "uvloop"])
 @pytest.mark.parametrize("path", [b"large", b"pieces"])
 def test_who_reads_nothing_of_an_answer_keeps_no_connection(path: bytes, loop: str) -> None:
-    async def story(_reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def story(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         writer.write((GET % path) * 3)
-        await asyncio.sleep(3)
+        await reader.readexactly(1)  # it is being answered
 
-    assert told(story, loop)[1] == 0
+    told(story, loop, until_closed=True)
 
 
 @pytest.mark.parametrize("loop", ["asyncio", "uvloop"])
 @pytest.mark.parametrize("path", [b"large", b"pieces"])
-def test_who_reads_slowly_gets_the_whole_answer(path: bytes, loop: str) -> None:
+def test_who_reads_slowly_gets_the_whole_answer(path: bytes, loop: str, settings: Any) -> None:
+    settings.WEB_SLOW_READER_SECONDS = 2.0  # longer than a busy machine stands still, and less than the answer takes
+
     async def story(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> int:
         writer.write((GET % path).replace(b"\r\n\r\n", b"\r\nConnection: close\r\n\r\n"))
         size = 0
         while piece := await reader.read(65536):
             size += len(piece)
-            await asyncio.sleep(0.01)
+            await asyncio.sleep(0.04)
         return size
 
-    assert told(story, loop)[0] > LARGE
+    assert told(story, loop) > LARGE
 
 
 def of_one() -> dict[str, bool]:
@@ -136,7 +143,7 @@ def of_one() -> dict[str, bool]:
         reader, writer = await asyncio.open_connection("127.0.0.1", port, local_addr=(address, 0))
         writer.write(GET % b"")
         try:
-            async with asyncio.timeout(5):
+            async with asyncio.timeout(PATIENCE):
                 return bool(await reader.read(100)), writer
         except ConnectionError:
             return False, writer
@@ -150,9 +157,14 @@ def of_one() -> dict[str, bool]:
         for one in kept[:2]:
             one.close()
             await one.wait_closed()
-        await asyncio.sleep(0.05)
-        found["again"], last = await answered(port, "127.0.0.1")
-        for one in (*kept, last):
+
+        async def again() -> bool:
+            found["again"], last = await answered(port, "127.0.0.1")
+            kept.append(last)
+            return found["again"]
+
+        await until_async(again)  # as soon as it has noticed that these have gone
+        for one in kept:
             one.close()
 
     told(story, "asyncio")

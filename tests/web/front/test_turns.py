@@ -11,13 +11,12 @@ import pytest
 from asgiref.sync import async_to_sync
 from django.conf import settings
 
+from tests.waiting import PATIENCE
 from tests.web.front.asgi import Client
 from tidesched_web.common import request_context
 from tidesched_web.front import application
 from tidesched_web.front.persons import SHARES_OF_AN_ADDRESS, Person, Persons, without_quoted_cookies
 from tidesched_web.front.turns import Full, TooManyOfOne, Turn, Turns
-
-PATIENCE = 5.0
 
 
 def turns(**limits: float) -> Turns:
@@ -85,7 +84,7 @@ def test_waiting_persons_take_turns():
 
 def test_who_waits_too_often_and_who_waits_too_long_is_refused():
     async def story():
-        some = turns(at_once=1, patience=0.05)
+        some = turns(at_once=1, patience=PATIENCE)
         await some.take(known("ann"))
         waiting = [asyncio.ensure_future(some.take(known("bob"))) for _ in range(3)]
         await asyncio.sleep(0)
@@ -97,9 +96,14 @@ def test_who_waits_too_often_and_who_waits_too_long_is_refused():
         with pytest.raises(Full) as full:
             await some.take(known("fay"))
         assert (full.value.limit, full.value.waited) == (6, False)
-        for late in await asyncio.gather(*waiting, *more, return_exceptions=True):
-            assert isinstance(late, Full)
-            assert (late.limit, late.waited) == (0.05, True)
+        for waits in (*waiting, *more):
+            waits.cancel()
+        await asyncio.gather(*waiting, *more, return_exceptions=True)
+        assert some.waiting == 0
+        some._patience = 0.05
+        with pytest.raises(Full) as late:
+            await some.take(known("bob"))
+        assert (late.value.limit, late.value.waited) == (0.05, True)
         assert some.waiting == 0
 
     run(story)
@@ -113,7 +117,8 @@ def test_a_client_that_left_frees_no_thread_that_still_works():
         busy = asyncio.get_running_loop().run_in_executor(first.executor, go_on.wait, PATIENCE)
         some.finish(first, lambda: None)  # the request is over for the client
         second = asyncio.ensure_future(some.take(known("bob")))
-        await asyncio.sleep(0.05)
+        for _ in range(100):
+            await asyncio.sleep(0)
         assert not second.done()
         go_on.set()
         await busy
@@ -266,12 +271,12 @@ def test_ones_large_work_holds_up_no_large_work_of_another():
         second = asyncio.ensure_future(some.take(known("ann"), dear=True))
         await asyncio.sleep(0)
         assert not second.done(), "one of each person"
-        other = await asyncio.wait_for(some.take(known("bob"), dear=True), 1)
-        await asyncio.wait_for(some.take(known("ann")), 1)  # what costs little passes by
+        other = await asyncio.wait_for(some.take(known("bob"), dear=True), PATIENCE)
+        await asyncio.wait_for(some.take(known("ann")), PATIENCE)  # what costs little passes by
         await ended(some, other)
         assert not second.done()
         await ended(some, first)
-        await asyncio.wait_for(second, 1)
+        await asyncio.wait_for(second, PATIENCE)
 
     run(story)
 
@@ -283,7 +288,7 @@ def test_strangers_leave_a_turn_of_large_works_to_who_is_signed_in():
         more = asyncio.ensure_future(some.take(Person("address 2", stranger=True), dear=True))
         await asyncio.sleep(0)
         assert not more.done()
-        await asyncio.wait_for(some.take(known("ann"), dear=True), 1)
+        await asyncio.wait_for(some.take(known("ann"), dear=True), PATIENCE)
         more.cancel()
 
     run(story)

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from asgiref.sync import async_to_sync, sync_to_async
 
+from tests.waiting import until_async
 from tests.web.front.asgi import Answer, Client
 from tidesched_web.common import off_turn
 from tidesched_web.front import waits as waits_module
@@ -41,25 +42,19 @@ def run(story: Callable[[], Any]) -> None:
     async_to_sync(story)()
 
 
-async def until(check: Callable[[], bool]) -> None:
-    async with asyncio.timeout(20):
-        while not check():  # noqa: ASYNC110 - what is looked at sends no event
-            await asyncio.sleep(0.01)
-
-
 def test_a_request_that_waits_leaves_its_turn_to_others_and_goes_on_with_what_came() -> None:
     answered, made = threading.Event(), list[int]()
 
     def slow() -> str:
         number = off_turn.once("row", lambda: made.append(1) or len(made))  # type: ignore[func-returns-value]  # counts
-        came = off_turn.wait_for("cluster", lambda: answered.wait(20) and "an answer", otherwise="none")
+        came = off_turn.wait_for("cluster", lambda: answered.wait(60) and "an answer", otherwise="none")
         return f"{came} for row {number}"
 
     async def story() -> None:
         views = Views(slow=slow, fast=lambda: "at once")
         client = Client(Front(views))
         waiting, connection = client.open("GET", "/slow")
-        await until(lambda: views.runs["slow"] == 1)
+        await until_async(lambda: views.runs["slow"] == 1)
         assert [(await client.ask("GET", "/fast")).body for _ in range(3)] == [b"at once"] * 3
         assert not waiting.begun.is_set()
         answered.set()
@@ -112,9 +107,9 @@ def test_one_more_than_may_wait_goes_on_without(person: str, subject: str) -> No
 
     async def story() -> None:
         waits = Waits(at_once=10, by_person=2, by_subject=2)
-        work = lambda: answered.wait(20)  # noqa: E731 - named once, asked twice
+        work = lambda: answered.wait(60)  # noqa: E731 - named once, asked twice
         some = [asked(waits, f"dry run {number}", "ann", "cluster 1", work) for number in range(2)]
-        await until(lambda: waits.waiting == 2)
+        await until_async(lambda: waits.waiting == 2)
         assert await asked(waits, "one more", person, subject, work) == off_turn.REFUSED
         answered.set()
         assert [one.value for one in await asyncio.gather(*some)] == [True, True]
@@ -129,13 +124,13 @@ def test_all_together_are_bounded_and_the_same_question_is_asked_once() -> None:
 
     def work() -> int:
         asks.append(1)
-        answered.wait(20)
+        answered.wait(60)
         return 7
 
     async def story() -> None:
         waits = Waits(at_once=3, by_person=2, by_subject=9)
         some = [asked(waits, "dry run", person, "cluster 1", work) for person in ("ann", "bob", "eve")]
-        await until(lambda: waits.waiting == 3)
+        await until_async(lambda: waits.waiting == 3)
         assert (await asked(waits, "other", "zoe", "cluster 2", work)).refused
         answered.set()
         assert [one.value for one in await asyncio.gather(*some)] == [7, 7, 7]
@@ -151,7 +146,7 @@ def test_a_work_that_does_not_end_keeps_its_place_when_nothing_waits_for_it_any_
 
     def work() -> int:
         begun.append(1)
-        ended.wait(20)
+        ended.wait(60)
         return 7
 
     async def story() -> None:
@@ -163,7 +158,7 @@ def test_a_work_that_does_not_end_keeps_its_place_when_nothing_waits_for_it_any_
             assert (await asked(waits, f"other {number}", "ann", "", work)).refused
         assert len(begun) == 3, "three in all"
         ended.set()
-        await until(lambda: waits.working == 0)
+        await until_async(lambda: waits.working == 0)
         assert (await asked(waits, "dry run 3", "ann", "cluster 1", lambda: 8)).value == 8
 
     run(story)
@@ -192,10 +187,10 @@ def test_a_client_that_has_left_ends_nothing_of_others() -> None:
     answered = threading.Event()
 
     async def story() -> None:
-        views = Views(slow=lambda: str(off_turn.wait_for("cluster", lambda: answered.wait(20), otherwise=None)))
+        views = Views(slow=lambda: str(off_turn.wait_for("cluster", lambda: answered.wait(60), otherwise=None)))
         client = Client(Front(views))
         connections = [client.open("GET", "/slow") for _ in range(2)]
-        await until(lambda: views.runs["slow"] == 2)
+        await until_async(lambda: views.runs["slow"] == 2)
         connections[0][1].left.set()
         answered.set()
         await asyncio.gather(*(connection.task for _answer, connection in connections))
@@ -213,14 +208,14 @@ def test_a_view_that_finds_much_to_do_goes_on_in_a_turn_of_the_large_works(setti
     def large() -> str:
         off_turn.need_dear_turn()
         running.append("large")
-        assert go_on.wait(20)
+        assert go_on.wait(60)
         return off_turn.wait_for("cluster", lambda: "an answer", otherwise="none")
 
     async def story() -> None:
         views = Views(large=large, small=lambda: "at once")
         client = Client(Front(views))
         asked = [client.open("GET", "/large") for _ in range(3)]
-        await until(lambda: views.runs["large"] == 4)  # each finds it out once, and the first goes on
+        await until_async(lambda: views.runs["large"] == 4)  # each finds it out once, and the first goes on
         assert [(await client.ask("GET", "/small")).body for _ in range(3)] == [b"at once"] * 3
         assert running == ["large"], "one at a time"
         go_on.set()

@@ -8,7 +8,7 @@ from typing import Any
 
 from scheduler_core.serde.policy.founding import FOUNDING_POLICY
 from tests.cluster.objects import CARD, CLASSES, QUEUES, deployment, job, node
-from tests.cluster.servers import eventually
+from tests.waiting import until
 from tidesched_web.clusters import services as clusters
 from tidesched_web.clusters.kubernetes.cache import ClusterCache
 from tidesched_web.clusters.kubernetes.client import KubernetesClient
@@ -151,14 +151,14 @@ class Stage:
         lease.renew(self.context.lease)
         return session.run(self.context, trigger=trigger)
 
-    def sessions_until(self, check: Callable[[], Any], seconds: float = PATIENCE_SECONDS) -> Any:
+    def sessions_until(self, check: Callable[[], Any]) -> Any:
         """Run sessions until ``check()`` is true."""
 
         def step() -> Any:
             self.session()
             return check()
 
-        return eventually(step, seconds)
+        return until(step, PATIENCE_SECONDS)
 
     def settle(self, facts: Callable[[], Any]) -> Any:
         """Run sessions until one leaves ``facts()`` as they were: what the cluster had begun is over and recorded."""

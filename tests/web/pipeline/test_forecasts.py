@@ -12,7 +12,7 @@ from django.test import Client
 from django.utils import timezone
 
 from tests.cluster.objects import CARD
-from tests.cluster.servers import eventually
+from tests.waiting import until
 from tests.web.pipeline.stage import NAMESPACE_NAME, Stage
 from tests.web.pipeline.test_impact import EVERYTHING, asked, train
 from tidesched_web.accounts.models import BusinessLine, PlatformRole, User
@@ -45,7 +45,7 @@ def carried(change: QuotaChange) -> QuotaChange:
         changes.sweep()
         return QuotaChange.objects.get(pk=change.pk).state == ChangeState.APPLIED
 
-    eventually(arrived, 30)
+    until(arrived)
     return QuotaChange.objects.get(pk=change.pk)
 
 
@@ -77,7 +77,7 @@ def followed(stage: Stage, change: QuotaChange) -> dict[str, Any]:
         shown = forecast_of(change, EVERYTHING)
         return shown is not None and shown.forecast.state == "done"
 
-    stage.sessions_until(done, 60)
+    stage.sessions_until(done)
     shown = forecast_of(change, EVERYTHING)
     assert shown is not None
     return {row["gang"]: row for row in shown.rows}

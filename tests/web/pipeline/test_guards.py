@@ -9,7 +9,7 @@ from django.utils import timezone
 
 from scheduler_core.model.errors import BadInput
 from tests.cluster.objects import deployment
-from tests.cluster.servers import eventually
+from tests.waiting import until
 from tests.web.pipeline.stage import NAMESPACE_NAME, Stage
 from tidesched_web.audit.models import AuditEntry
 from tidesched_web.clusters import services as clusters
@@ -48,7 +48,7 @@ def fill_and_flood(stage: Stage) -> None:
     stage.sessions_until(lambda: stage.running("job") == 16)
     stage.serve("web", replicas=12)
     # A session that sees some of them first would take no more than these need, which is below a limit.
-    eventually(lambda: stage.known("web") == 12, 30)
+    until(lambda: stage.known("web") == 12)
 
 
 def test_a_paused_cluster_is_watched_but_nothing_is_sent(stage: Stage) -> None:
@@ -79,7 +79,7 @@ def test_the_first_session_of_a_new_policy_is_shown_as_a_dry_run(stage: Stage) -
 def test_what_is_decided_and_not_sent_is_used_by_no_queue(stage: Stage) -> None:
     stage.train("job", pods=4)
     stage.serve("web", replicas=4)
-    eventually(lambda: stage.known("web") == 4, 30)
+    until(lambda: stage.known("web") == 4)
     clusters.pause(cluster=stage.cluster, actor="anna", reason="maintenance")
     done = stage.session()
     assert done.counts["binds"] == 4
@@ -203,7 +203,7 @@ def test_where_volcano_schedules_the_pods_of_its_jobs_are_seen(stage: Stage, mod
     web = deployment("web", replicas=2, queue="serve")
     web["spec"]["template"]["spec"]["schedulerName"] = "volcano"  # as Volcano's webhook writes it
     stage.send(DEPLOYMENT.path(NAMESPACE_NAME), web)
-    eventually(lambda: stage.known("web") == 2, 30)
+    until(lambda: stage.known("web") == 2)
     stage.session()
     gang = Gang.objects.get(owner_name="web")
     assert (gang.replicas, gang.reason_code) == (2, ""), gang.reason_message

@@ -17,8 +17,9 @@ from django.core.cache import cache
 from django.db import transaction
 
 from tests.cluster.objects import CARD, QUEUES, job
-from tests.cluster.servers import ROOT, eventually
+from tests.cluster.servers import ROOT
 from tests.cluster.workers import database_address as database_url
+from tests.waiting import until
 from tests.web.pipeline.stage import NAMESPACE_NAME, Stage
 from tidesched_web.accounts.models import User
 from tidesched_web.changes import impact, impact_day
@@ -234,7 +235,7 @@ def test_a_worker_of_its_own_answers_while_the_caller_waits(stage: Stage, tmp_pa
             stderr=output,
         )
     try:
-        eventually(lambda: "what-if" not in alive.silent_roles(), seconds=60)
+        until(lambda: "what-if" not in alive.silent_roles())
         impact.warm(stage.cluster.pk)
         access = Access("asks", everything=True, user_id=owner.pk)
         told = impact.impact_now(stage.cluster, objects(train=(8, 16)), access=access, timeout=60, subject="change:1")
@@ -246,4 +247,4 @@ def test_a_worker_of_its_own_answers_while_the_caller_waits(stage: Stage, tmp_pa
         assert policy["unavailable"] == "bad_policy"
     finally:
         worker.terminate()
-        worker.wait(20)
+        worker.wait(60)

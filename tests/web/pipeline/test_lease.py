@@ -83,7 +83,7 @@ def test_whoever_writes_keeps_takers_out_until_the_commit_but_not_the_renewal(cl
         assert lock_lease(cluster.pk, held.epoch, idle_seconds=15)
         thread = threading.Thread(target=others)
         thread.start()
-        thread.join(5)
+        thread.join(60)
         assert found == {"renewed": True, "taken": None}
     assert taken(cluster, "b").epoch == 2
     with transaction.atomic():

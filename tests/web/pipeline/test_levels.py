@@ -240,7 +240,7 @@ def test_a_waiting_pod_says_itself_why_it_waits_once_for_each_reason(
 
     monkeypatch.setattr(ClusterWrites, "say_waiting", count)
     stage.train("first", pods=2, cards=8)
-    stage.sessions_until(lambda: stage.running("first") == 2, 30)
+    stage.sessions_until(lambda: stage.running("first") == 2)
     notes = {"scheduling.volcano.sh/queue-name": "train"}
     stage.send(POD.path(NAMESPACE_NAME), plain_pod("late-0", annotations=notes))
     stage.sessions_until(lambda: why(stage, "late")[0])
@@ -279,10 +279,10 @@ def test_a_backlog_of_waiting_pods_is_told_little_by_little(stage: Stage, monkey
 
     monkeypatch.setattr(pod_reasons.PodReasonBook, "send", count)
     stage.train("first", pods=2, cards=8)
-    stage.sessions_until(lambda: stage.running("first") == 2, 30)
+    stage.sessions_until(lambda: stage.running("first") == 2)
     notes = {"scheduling.volcano.sh/queue-name": "train"}
     for index in range(5):
         stage.send(POD.path(NAMESPACE_NAME), plain_pod(f"late-{index}", annotations=notes))
-    stage.sessions_until(lambda: sum(asked) == 5, 30)
+    stage.sessions_until(lambda: sum(asked) == 5)
     assert max(asked) == 2
     assert {why(stage, f"late-{index}") for index in range(5)} == {("WaitingForQuota", "WaitingForQuota")}

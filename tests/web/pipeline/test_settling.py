@@ -10,7 +10,7 @@ from django.db.models import F
 from django.utils import timezone
 
 from scheduler_core.framework.disruption_budgets import DisruptionBudgets
-from tests.cluster.servers import eventually
+from tests.waiting import until
 from tests.web.pipeline.stage import NAMESPACE_NAME, Stage
 from tidesched_web.audit.models import AuditEntry
 from tidesched_web.clusters.kubernetes.outcomes import Outcome, OutcomeKind
@@ -108,7 +108,7 @@ def test_a_gang_that_cannot_be_completed_is_taken_back_as_a_recorded_act(
     # Its job may have been started anew by now, under another PodGroup.
     assert Gang.objects.exclude(state="finished").get(name__startswith="job").reason_code == "BackingOff"
     refused = False
-    stage.sessions_until(lambda: stage.running("job") == 4, 60)
+    stage.sessions_until(lambda: stage.running("job") == 4)
 
 
 def test_evictions_that_were_not_begun_are_cancelled_and_their_promise_forgotten(stage: Stage, fail_at: Any) -> None:
@@ -226,7 +226,7 @@ def test_a_receipt_says_which_pods_had_ended_by_themselves(stage: Stage, monkeyp
             with there:
                 if stage.pods("victim"):
                     stage.client.send("DELETE", JOB.path(NAMESPACE_NAME, "victim"))
-                    eventually(lambda: not stage.pods("victim"), 4)
+                    until(lambda: not stage.pods("victim"))
         return original(self, namespace, name, **arguments)
 
     monkeypatch.setattr(ClusterWrites, "evict_pod", ends_first)

@@ -8,7 +8,8 @@ import pytest
 from django.db import connections
 
 from tests.cluster.objects import CARD
-from tests.cluster.servers import SimulatedServer, eventually
+from tests.cluster.servers import SimulatedServer
+from tests.waiting import until
 from tests.web.pipeline.stage import Stage
 from tidesched_web.clusters.credentials import seal
 from tidesched_web.clusters.kubernetes.client import MERGE_PATCH
@@ -42,9 +43,9 @@ class Holder:
 
     def stop(self) -> None:
         self.shard.stop()
-        self.shard.join(30)
+        self.shard.join(60)
         self._ends.set()
-        self._heart.join(10)
+        self._heart.join(60)
 
 
 @pytest.fixture
@@ -62,45 +63,45 @@ def holder(server: SimulatedServer, transactional_db: None):
 def test_drift_and_an_api_server_that_is_away(holder, server, monkeypatch) -> None:
     stage, made = holder
     stage.train("ring", pods=2, cards=4)
-    eventually(lambda: stage.running("ring") == 2, 60)
-    first = eventually(lambda: DriftLook.objects.filter(objects_compared__gte=2).first(), 30)
-    eventually(lambda: DriftLook.objects.get().looked_at > first.looked_at, 90)
+    until(lambda: stage.running("ring") == 2)
+    first = until(lambda: DriftLook.objects.filter(objects_compared__gte=2).first())
+    until(lambda: DriftLook.objects.get().looked_at > first.looked_at, 90)
     assert list(Drift.objects.values_list("name", "fields")) == []
-    assert eventually(lambda: ClusterReach.objects.filter(state="connected").exists(), 30)
+    assert until(lambda: ClusterReach.objects.filter(state="connected").exists())
 
     patch = {"metadata": {"annotations": {"volcano.sh/card.quota": f'{{"{CARD}": 3}}'}}}
     query = {"fieldManager": "kubectl-edit"}
     assert stage.client.send("PATCH", QUEUE.path(name="train"), patch, query=query, content_type=MERGE_PATCH).done
-    row = eventually(Drift.objects.first, 30)
+    row = until(Drift.objects.first)
     assert (row.name, row.fields[0]["changed_by"], row.fields[0]["live"]) == ("train", "kubectl-edit", "3")
 
     monkeypatch.setattr(reach, "PATIENCE_SECONDS", 1.0)
     server.kill()
-    eventually(lambda: ClusterReach.objects.filter(state="unreachable").exists(), 60)
+    until(lambda: ClusterReach.objects.filter(state="unreachable").exists())
     assert Alert.objects.filter(code="cluster_unreachable", resolved_at__isnull=True).count() == 1
     before = Session.objects.order_by("-id").values_list("id", flat=True).first()
     server.start()
-    eventually(lambda: ClusterReach.objects.filter(state="connected").exists(), 60)
+    until(lambda: ClusterReach.objects.filter(state="connected").exists())
     assert not Alert.objects.filter(code="cluster_unreachable", resolved_at__isnull=True).exists()
-    eventually(lambda: Session.objects.filter(id__gt=before, state="done").exists(), 60)
+    until(lambda: Session.objects.filter(id__gt=before, state="done").exists())
 
     # credentials that do not hold any more, and others: no session has to succeed for these to be taken
     replace_token(stage, "ended")
-    eventually(lambda: not made.shard.is_alive(), 60)
+    until(lambda: not made.shard.is_alive())
     made.stop()
     second = Holder(stage)
     try:
-        eventually(lambda: ClusterReach.objects.filter(state="refused").exists(), 60)
+        until(lambda: ClusterReach.objects.filter(state="refused").exists())
         assert Alert.objects.filter(code="cluster_refused", resolved_at__isnull=True).count() == 1
         replace_token(stage, server.token)
-        eventually(lambda: not second.shard.is_alive(), 60)
+        until(lambda: not second.shard.is_alive())
     finally:
         second.stop()
     before = Session.objects.order_by("-id").values_list("id", flat=True).first()
     third = Holder(stage)
     try:
-        eventually(lambda: Session.objects.filter(id__gt=before, state="done").exists(), 60)
-        eventually(lambda: ClusterReach.objects.filter(state="connected").exists(), 60)
+        until(lambda: Session.objects.filter(id__gt=before, state="done").exists())
+        until(lambda: ClusterReach.objects.filter(state="connected").exists())
     finally:
         third.stop()
 
