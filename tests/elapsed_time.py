@@ -12,13 +12,14 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 # Proofs run beside the gate and measure.
 PROOFS = (
-    *("tests/browser", "tests/compose_outside.py", "tests/crew", "tests/kube", "tests/volcano"),
+    *("tests/compose_outside.py", "tests/crew", "tests/kube", "tests/volcano"),
     "tests/web/front/test_crowd.py",
 )
 # file and function -> why it has to let time pass, or to look at it
 EXCEPTIONS = {
     ("tests/waiting.py", "until"): "how tests wait",
     ("tests/waiting.py", "until_async"): "how tests wait",
+    ("tests/browser/watching.py", "until"): "how tests wait while a page goes on",
     ("tests/cluster/test_cache.py", "test_a_change_wakes_and_a_status_count_does_not"): (
         "nothing tells that no change is under way any more; a pause that is too short wakes once more"
     ),
@@ -28,6 +29,7 @@ EXCEPTIONS = {
     ("tests/cluster/test_endless_answers.py", "often"): "a server that goes on until its client gives up",
     ("tests/web/front/test_protocol.py", "test_who_reads_slowly_gets_the_whole_answer"): "a reader that is slow",
 }
+_PAUSES = {"sleep", "wait_for_timeout"}
 _CLOCKS = {"perf_counter", "perf_counter_ns", "monotonic", "monotonic_ns", "process_time", "time_ns"}
 
 
@@ -55,7 +57,7 @@ def faults(tree: ast.Module) -> Iterator[tuple[int, str, str]]:
         for node in ast.walk(function):
             if isinstance(node, ast.Compare) and _is_time(node, times):
                 yield node.lineno, function.name, "compares times that have passed"
-            elif isinstance(node, ast.Call) and _name(node.func) == "sleep" and not _is_zero(node.args[:1]):
+            elif isinstance(node, ast.Call) and _name(node.func) in _PAUSES and not _is_zero(node.args[:1]):
                 yield node.lineno, function.name, "sleeps"
 
 

@@ -8,12 +8,10 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-from urllib.error import URLError
 from urllib.request import Request, urlopen
 
 from tests.browser import servers
@@ -74,14 +72,8 @@ def running(folder: Path, *, cluster: bool = True, size: str = "S") -> Iterator[
             stderr=subprocess.STDOUT,
         )
     try:
-        deadline = time.monotonic() + (MEDIUM_READY_SECONDS if size == "M" else READY_SECONDS)
-        while True:
-            with contextlib.suppress(URLError, OSError), urlopen(f"{address}/readyz", timeout=5) as answer:
-                if answer.status == 200:
-                    break
-            if process.poll() is not None or time.monotonic() > deadline:
-                raise RuntimeError(f"the demo did not get ready: {(folder / 'up.log').read_text()[-4000:]}")
-            time.sleep(0.5)
+        patience = MEDIUM_READY_SECONDS if size == "M" else READY_SECONDS
+        servers.until_it_answers(f"{address}/readyz", process, folder / "up.log", patience)
         yield Demo(address, folder)
     finally:
         process.send_signal(signal.SIGTERM)

@@ -6,8 +6,6 @@ The same steps for every cluster. The pages, the objects of the cluster and the 
 from __future__ import annotations
 
 import json
-import time
-from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -17,6 +15,7 @@ from playwright.sync_api import expect
 
 from tests.browser.conftest import Watched
 from tests.browser.sheet import Sheet
+from tests.waiting import until
 
 H200, QUEUE, TENANT, SIBLING = "NVIDIA-H200", "train-speech-models", "Delta Speech", "train-platform-batch"
 NAMESPACE, JOB = "delta-speech-models", "quota-story"
@@ -103,14 +102,6 @@ def job() -> dict[str, object]:
     }
 
 
-def eventually(found: Callable[[], bool], what: str, *, seconds: float = SECONDS) -> None:
-    """Ask until it is so."""
-    deadline = time.monotonic() + seconds
-    while not found():
-        assert time.monotonic() < deadline, f"{what}: not within {seconds} s"
-        time.sleep(0.5)
-
-
 def apply(watched: Watched, reason: str) -> None:
     """Say why and apply, then watch the page follow until the cluster has it."""
     page = watched.page
@@ -124,7 +115,7 @@ def raise_the_quota(place: Place, watched: Watched, *, pictures: str) -> str:
     """From a gang that waits to a gang that runs; the address of the change."""
     page = watched.page
     place.submit()
-    eventually(lambda: place.gang_says(watched, "it can never fit"), "the gang says why it waits")
+    until(lambda: place.gang_says(watched, "it can never fit"), SECONDS)
 
     # Raise the queue: its tenant has none to give.
     watched.open(place.page("quota/edit/"))
@@ -163,8 +154,8 @@ def raise_the_quota(place: Place, watched: Watched, *, pictures: str) -> str:
     watched.picture(f"{pictures}-applied-light-1440")
     watched.check()
     change = page.url
-    eventually(lambda: place.gang_says(watched, "Running"), "the gang starts")
-    eventually(lambda: [phase for _, phase in place.placed()] == ["Running"] * 2, "its pods run in the cluster")
+    until(lambda: place.gang_says(watched, "Running"), SECONDS)
+    until(lambda: [phase for _, phase in place.placed()] == ["Running"] * 2, SECONDS)
 
     watched.open("/audit/")
     expect(page.get_by_text(REASON).first).to_be_visible()
@@ -203,7 +194,7 @@ def heal(place: Place, watched: Watched, *, pictures: str) -> None:
     found.get_by_role("checkbox").check()
     page.get_by_label("Reason", exact=True).fill("It was a mistake.")
     page.get_by_role("button", name="Push again").click()
-    eventually(lambda: place.quota() == intent, "the Queue is as it should be")
+    until(lambda: place.quota() == intent, SECONDS)
     ended = page.locator("[aria-labelledby=ended-title] tbody tr").filter(has_text=QUEUE)
     expect(ended.first).to_contain_text("It was a mistake.", timeout=SECONDS * 1000)
     expect(page.get_by_role("heading", name="Intent and cluster agree")).to_be_visible()

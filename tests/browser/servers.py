@@ -11,14 +11,13 @@ import secrets
 import socket
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
-from urllib.error import URLError
 from urllib.parse import urlsplit, urlunsplit
 from urllib.request import urlopen
 
 from tests import own_servers
+from tests.waiting import until
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -56,6 +55,18 @@ def database(url: str) -> Iterator[str]:
             connection.execute(f'DROP DATABASE "{name}" WITH (FORCE)')
 
 
+def until_it_answers(address: str, process: subprocess.Popen[bytes], log: Path, patience: float) -> None:
+    """Wait for a status 200; fail with the end of the log where the process ends or never answers."""
+
+    def answers() -> bool:
+        assert process.poll() is None, f"it has ended:\n{log.read_text()[-4000:]}"
+        with contextlib.suppress(OSError), urlopen(address, timeout=5) as answer:
+            return bool(answer.status == 200)
+        return False
+
+    until(answers, patience, story=lambda: log.read_text()[-4000:])
+
+
 @contextlib.contextmanager
 def web(environment: dict[str, str], folder: Path, *, story: str) -> Iterator[str]:
     """Fill with a story and serve; yields the address."""
@@ -67,13 +78,7 @@ def web(environment: dict[str, str], folder: Path, *, story: str) -> Iterator[st
         process = subprocess.Popen(command, cwd=ROOT, env=env, stdout=log, stderr=subprocess.STDOUT)
     try:
         address = f"http://127.0.0.1:{port}"
-        deadline = time.monotonic() + 180
-        while True:
-            with contextlib.suppress(URLError, OSError), urlopen(f"{address}/healthz", timeout=2):
-                break
-            if process.poll() is not None or time.monotonic() > deadline:
-                raise RuntimeError(f"the web process did not start: {(folder / f'web-{port}.log').read_text()[-3000:]}")
-            time.sleep(0.1)
+        until_it_answers(f"{address}/healthz", process, folder / f"web-{port}.log", 180)
         yield address
     finally:
         process.terminate()
