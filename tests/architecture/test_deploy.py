@@ -37,7 +37,9 @@ def essence(argv: list[str]) -> list[str]:
 @pytest.fixture(scope="module")
 def started() -> dict[str, list[str]]:
     """What `make up` starts."""
-    return {"web": [web.__spec__.name]} | {process.name: essence(process.argv) for process in workers({}, compiled=True)}
+    return {"web": [web.__spec__.name]} | {
+        process.name: essence(process.argv) for process in workers({}, compiled=True)
+    }
 
 
 def test_compose_starts_what_make_up_starts(started) -> None:
