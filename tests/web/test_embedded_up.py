@@ -48,6 +48,7 @@ class Installation:
         for name in ("SECRET_KEY", "TIDESCHED_KEYS", "TIDESCHED_EMBEDDED", "ALLOWED_HOSTS"):
             kept.pop(name, None)
         self.env = kept | {"DATA_DIR": str(folder), "PORT": str(self.port), "DEMO": "0", "WEB_PROCESSES": "2"}
+        self.env.setdefault("NUMBA_CACHE_DIR", str(BASE_DIR / ".cache" / "kernels"))
 
     def start(self, **env: str) -> subprocess.Popen[str]:
         self.lines = []
@@ -329,8 +330,8 @@ def test_sessions_begin_without_the_compiler_and_again_with_what_it_made(
     installation: Installation, tmp_path: Path
 ) -> None:
     kernels = tmp_path / "kernels"
-    if compiled := os.environ.get("NUMBA_CACHE_DIR"):  # to be found again, instead of minutes of compiling
-        shutil.copytree(compiled, kernels, ignore=shutil.ignore_patterns("engine.stamp"))
+    # What was compiled is found again, instead of minutes of compiling.
+    shutil.copytree(installation.env["NUMBA_CACHE_DIR"], kernels, ignore=shutil.ignore_patterns("engine.stamp"))
     installation.start(NUMBA_CACHE_DIR=str(kernels))
     installation.until_ready()
     before = installation.processes()

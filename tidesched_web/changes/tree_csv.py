@@ -91,7 +91,7 @@ def loads(
         if not any(cell.strip() for cell in cells):
             continue
         if over := next((cell.strip() for cell in cells[len(head) :] if cell.strip()), ""):
-            said = _("Line %(line)d: %(cell)r stands beyond the last column of the head.")
+            said = _("Line %(line)d: %(cell)r is beyond the last column of the head.")
             raise DomainError.for_field("", said % {"line": number, "cell": over[:40]})
         row = dict(zip(head, (unguarded(cell.strip()) for cell in cells), strict=False))
         name = row.pop("queue", "")
@@ -148,7 +148,7 @@ def _edited(queue: Document, row: Mapping[str, str], cards: set[str], line: int)
 
 # Spreadsheets group thousands and add a fraction of nothing; "1,5" is no number of cards.
 _WHOLE = re.compile(r"(-?\d+|-?[1-9]\d{0,2}([, \u00a0]\d{3})+)(\.0+)?")
-# Of one sign before three digits nobody can say whether it parts thousands or a fraction.
+# One sign before three digits parts thousands for some readers and a fraction for others.
 _TWO_MEANINGS = re.compile(r"(-?[1-9]\d{0,2})[.,](\d{3})")
 
 

@@ -198,7 +198,7 @@ class _Installation:
         database = self.options.database_owner_url or self.runtime.database_url
         while not preparing.done() and not is_prepared(database):
             self._go_on()
-            await asyncio.sleep(0.2)
+            await asyncio.sleep(0.5)
         if preparing.done():
             preparing.result()
         await self._until_simulated_cluster_answers()

@@ -97,7 +97,7 @@ def _lines(cluster: Cluster, seed: int) -> list[_Line]:
     ):
         # Inference follows the tide; training fills what it leaves.
         serves = kind == "inference"
-        base, swing = (rng.uniform(0.1, 0.2), rng.uniform(0.55, 0.65)) if serves else (rng.uniform(0.7, 0.75), -0.6)
+        base, swing = (rng.uniform(0.1, 0.2), rng.uniform(0.55, 0.65)) if serves else (rng.uniform(0.85, 0.9), -0.6)
         found.append(_Line(queue, name, kind, card, cards * 1000, base, swing))
     return found
 
