@@ -126,7 +126,7 @@ async def test_one_that_keeps_dying_waits_longer_each_time(run: Run) -> None:
 def worker(run: Run, *more: str) -> ProcessSpec:
     """The real worker of the role work, looked after by this supervisor."""
     folder = run.supervisor.hangs.folder
-    environment = os.environ | {"TIDESCHED_PROGRESS_DIR": str(folder), "TIDESCHED_HANG_SECONDS": "2"}
+    environment = os.environ | {"TIDESCHED_PROGRESS_DIR": str(folder), "TIDESCHED_HANG_SECONDS": "8"}
     (spec,) = [spec for spec in workers(environment) if spec.name == "work"]
     return msgspec.structs.replace(spec, argv=[*spec.argv, *more])
 
@@ -163,7 +163,7 @@ async def test_a_worker_is_alive_when_it_takes_messages_and_not_before(
         report = progress.read(run.supervisor.hangs.folder / "work.json")
         return report is not None and report.written - report.born > seconds
 
-    await run.until(lambda: reported(3.0))  # it has said several times in its file how it stands
+    await run.until(lambda: reported(5.0))  # it has said several times in its file how it stands
     assert "work" in alive.silent_roles()
     gate.write_text("go")
     await run.until(lambda: "work" not in alive.silent_roles())

@@ -108,7 +108,7 @@ def test_a_role_that_ends_each_time_it_is_started_is_named_with_its_last_error(
     world: story.World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("TIDESCHED_PROGRESS_DIR", str(tmp_path))
-    monkeypatch.setattr(alive, "STARTED", time.monotonic())
+    monkeypatch.setattr(alive, "STARTED", time.monotonic() + 3600)
     for role in alive.ROLES:
         alive.mark(role)
     incidents.write_ending(tmp_path, Ending("work", 4, "PermissionError: <no /dev/shm>"))
@@ -123,7 +123,7 @@ def test_a_role_that_has_not_spoken_just_after_a_start_is_starting(
 ) -> None:
     cache.clear()
     monkeypatch.setattr(alive, "processes", list)  # no process has reported yet
-    monkeypatch.setattr(alive, "STARTED", time.monotonic())
+    monkeypatch.setattr(alive, "STARTED", time.monotonic() + 3600)
     page = client_of(world.admin).get("/status/").content.decode()
     assert "The role push is starting: it has not spoken yet." in page
     assert "moves on now" not in page
@@ -134,7 +134,7 @@ def test_a_role_that_has_not_spoken_just_after_a_start_is_starting(
 
 
 def test_a_role_that_has_spoken_once_is_not_starting(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(alive, "STARTED", time.monotonic())
+    monkeypatch.setattr(alive, "STARTED", time.monotonic() + 3600)
     report = types.SimpleNamespace(role="push")
     heard = [types.SimpleNamespace(report=report)]
     assert alive.starting_roles(["push", "work"], heard) == ["work"]
@@ -178,7 +178,7 @@ def test_the_verdict_stands_above_the_parts(world: story.World, monkeypatch: pyt
     monkeypatch.setattr(alive, "STARTED", time.monotonic() - 3600)
     assert "Not all parts work: Workers." in (page := read())
     assert "Workers Does not work Not moving on: push" in page
-    monkeypatch.setattr(alive, "STARTED", time.monotonic())
+    monkeypatch.setattr(alive, "STARTED", time.monotonic() + 3600)
     monkeypatch.setattr(alive, "processes", list)
     assert "Starting: Workers." in read()
     monkeypatch.setattr(alive, "silent_roles", unreachable)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from typing import Any
+from unittest.mock import patch
 
 from scheduler_core.serde.policy.founding import FOUNDING_POLICY
 from tests.cluster.objects import CARD, CLASSES, QUEUES, deployment, job, node
@@ -16,7 +17,7 @@ from tidesched_web.clusters.kubernetes.paths import DEPLOYMENT, JOB, NAMESPACE, 
 from tidesched_web.clusters.models import Cluster
 from tidesched_web.quota import services as quota
 from tidesched_web.scheduling.models import Session
-from tidesched_web.scheduling.pipeline import lease, session
+from tidesched_web.scheduling.pipeline import lease, session, timing
 from tidesched_web.scheduling.pipeline.context import ClusterContext
 
 NAMESPACE_NAME = "work"
@@ -148,7 +149,9 @@ class Stage:
 
     def session(self, trigger: str = "test") -> Session:
         assert self.context is not None
-        lease.renew(self.context.lease)
+        # Nothing renews it meanwhile, and on a busy machine a session may take longer than it lasts.
+        with patch.object(timing, "LEASE_SECONDS", PATIENCE_SECONDS):
+            lease.renew(self.context.lease)
         return session.run(self.context, trigger=trigger)
 
     def sessions_until(self, check: Callable[[], Any]) -> Any:
