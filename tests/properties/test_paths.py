@@ -28,7 +28,8 @@ from tests.reference.aftermath import carry_out
 SESSIONS = int(os.environ.get("RANDOM_SESSIONS", "60"))
 STEP = 30
 
-seeds = st.integers(min_value=0, max_value=2**32 - 1)
+# Hypothesis would draw integers near the constants of whatever modules are loaded.
+seeds = st.sampled_from(range(SESSIONS))
 many = settings(max_examples=SESSIONS, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
 
 

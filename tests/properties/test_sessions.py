@@ -33,7 +33,8 @@ from tests.reference.session import FOUNDING, decide
 SESSIONS = int(os.environ.get("RANDOM_SESSIONS", "60"))
 ROUNDS = 6
 
-seeds = st.integers(min_value=0, max_value=2**32 - 1)
+# Hypothesis would draw integers near the constants of whatever modules are loaded.
+seeds = st.sampled_from(range(SESSIONS))
 many = settings(max_examples=SESSIONS, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
 some = settings(
     max_examples=max(10, SESSIONS // 5), deadline=None, derandomize=True, suppress_health_check=list(HealthCheck)
