@@ -13,6 +13,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.utils import timezone, translation
 
+from tidesched_web.clusters.models import Cluster
 from tidesched_web.console.export import csv_response
 
 CACHE_SECONDS = 60
@@ -45,6 +46,12 @@ class Twin:
     name: str
     header: list[str]
     rows: Sequence[Sequence[Any]]
+
+
+def drawn_until(cluster: Cluster, start: dt.datetime) -> dt.datetime | None:
+    """Up to when a picture from ``start`` on was drawn: the demo alone has a first moment, and history before it."""
+    first = cluster.clock_anchor
+    return first if first is not None and first > start else None
 
 
 def answer(

@@ -17,7 +17,7 @@ from tidesched_web.common import reader_zone
 from tidesched_web.common.card_names import card_label
 from tidesched_web.common.physical import is_part
 from tidesched_web.console import bars, reason_words
-from tidesched_web.console.chart import Chart, Twin, answer
+from tidesched_web.console.chart import Chart, Twin, answer, drawn_until
 from tidesched_web.console.figures import base
 from tidesched_web.console.figures import tide as tide_figure
 from tidesched_web.console.figures.tide_rows import TideRow, rows
@@ -26,7 +26,7 @@ from tidesched_web.console.page import Page, page
 from tidesched_web.console.tide_figures import peak_line, sentence, shown
 from tidesched_web.scheduling.holds import sending_stop
 from tidesched_web.scheduling.models import TidePoint
-from tidesched_web.scheduling.selectors import drawn_until, newest_reclaims, tide_points
+from tidesched_web.scheduling.selectors import newest_reclaims, tide_points
 from tidesched_web.scheduling.tide_figures_selectors import DayRange, tide_figures
 from tidesched_web.workloads.reason_figures import of_all
 from tidesched_web.workloads.selectors import longest_waiting

@@ -16,7 +16,7 @@ from tidesched_web.common import reader_zone
 from tidesched_web.common.card_names import card_label
 from tidesched_web.common.physical import share_of_board
 from tidesched_web.console import amounts, bars, manifests, quota_fit
-from tidesched_web.console.chart import Chart, Twin, answer
+from tidesched_web.console.chart import Chart, Twin, answer, drawn_until
 from tidesched_web.console.export import csv_list
 from tidesched_web.console.figures import base
 from tidesched_web.console.figures import usage as usage_figure
@@ -37,7 +37,7 @@ from tidesched_web.quota.tide_selectors import turns_of_queue
 from tidesched_web.scheduling.borrowing import CardTotals
 from tidesched_web.scheduling.gang_selectors import unused_promises
 from tidesched_web.scheduling.holds import sending_stop
-from tidesched_web.scheduling.selectors import drawn_until, queues_with_usage, usage_points, waiting_cards_of
+from tidesched_web.scheduling.selectors import queues_with_usage, usage_points, waiting_cards_of
 from tidesched_web.scheduling.usage_selectors import borrowed_and_lent, card_totals
 from tidesched_web.workloads.reason_figures import of_all
 from tidesched_web.workloads.selectors import gangs_of_queue

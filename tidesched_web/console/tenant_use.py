@@ -17,13 +17,13 @@ from tidesched_web.clusters.models import Cluster
 from tidesched_web.common import reader_zone
 from tidesched_web.common.card_names import card_label
 from tidesched_web.common.physical import is_part
-from tidesched_web.console.chart import Chart, Twin, answer
+from tidesched_web.console.chart import Chart, Twin, answer, drawn_until
 from tidesched_web.console.export import csv_response
 from tidesched_web.console.figures import base
 from tidesched_web.console.figures import tenant_use as figure
 from tidesched_web.console.page import Page, page
 from tidesched_web.scheduling.card_hours_selectors import card_hours
-from tidesched_web.scheduling.selectors import drawn_until, tide_moments
+from tidesched_web.scheduling.selectors import tide_moments
 from tidesched_web.scheduling.tenant_use_selectors import TenantUse, services_of, tenant_use
 
 SPAN = dt.timedelta(hours=48)

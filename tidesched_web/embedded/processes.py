@@ -77,7 +77,7 @@ def web_processes(options: Options, environment: Mapping[str, str], listening: S
     return specs
 
 
-def workers(environment: Mapping[str, str], *, compiled: bool) -> list[ProcessSpec]:
+def workers(environment: Mapping[str, str], *, compiled: bool = True) -> list[ProcessSpec]:
     """Return the workers and beat; until the engine is ``compiled`` those that run it begin with the interpreter."""
     # Django's checks load every page; `make check` runs them once instead of each worker at each start.
     celery = [sys.executable, "-m", "celery", "--quiet", "--skip-checks", "--app", "tidesched_web.celery"]

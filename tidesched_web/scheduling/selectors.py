@@ -272,14 +272,6 @@ def tide_points(cluster: Cluster, start: dt.datetime, card: str = "") -> list[Ti
     return [TidePointRow(*row) for rows in (before, since) for row in rows]
 
 
-def drawn_until(cluster: Cluster, start: dt.datetime) -> dt.datetime | None:
-    """Up to when the history since ``start`` was drawn: all that lies before a simulated cluster's first moment."""
-    first = cluster.clock_anchor
-    if first is None or first <= start:
-        return None
-    return first if TidePoint.objects.filter(cluster=cluster, at__gte=start, at__lt=first).exists() else None
-
-
 class TideMoment(NamedTuple):
     """When the tide was written: by the cluster's clock and the wall's."""
 
