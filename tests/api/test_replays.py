@@ -21,7 +21,7 @@ def test_the_answer_to_a_repetition_is_the_first_one_with_its_headers(db, settin
     """Each operation of the document that takes a key, with its example."""
     settings.API_REQUESTS_PER_MINUTE = 0
     monkeypatch.setattr(connections, "PATIENCE_SECONDS", 0.0)  # no worker is there to test a connection
-    writes = Writes(Story(), part=1, parts=1)
+    writes = Writes(Story())
     client, found, with_headers = ApiClient(token=writes.token), {}, set()
     for method, place, operation in writes.operations:
         name = operation["operationId"]
