@@ -294,6 +294,7 @@ def test_the_second_start_does_nothing_again(installation: Installation) -> None
     assert installation.said("Admin password") == [f"Admin password: see {installation.folder / 'admin.json'}"]
 
 
+@pytest.mark.proof
 def test_after_a_kill_of_the_supervisor_a_new_start_recovers(installation: Installation) -> None:
     assert installation.supervisor is not None
     installation.supervisor.kill()
