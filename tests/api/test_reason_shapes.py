@@ -24,7 +24,7 @@ STORIES = Path(__file__).parents[1] / "golden" / "reasons.yaml"
 def reasons():
     """Every reason of the stories about reasons."""
     found = []
-    for case in yaml.safe_load(STORIES.read_text())["cases"].values():
+    for case in yaml.load(STORIES.read_text(), yaml.CSafeLoader)["cases"].values():
         policy = parse_policy(case["policy"]) if "policy" in case else b.founding_policy(**case.get("options", {}))
         objects = [*b.priority_classes()] if case.get("classes", True) else []
         for entry in case["cluster"]:

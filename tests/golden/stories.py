@@ -17,7 +17,7 @@ KINDS = {
 
 def cases():
     for file in sorted(Path(__file__).parent.glob("*.yaml")):
-        for name, case in yaml.safe_load(file.read_text())["cases"].items():
+        for name, case in yaml.load(file.read_text(), yaml.CSafeLoader)["cases"].items():
             yield pytest.param(case, id=f"{file.stem}: {name}")
 
 

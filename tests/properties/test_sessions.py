@@ -113,7 +113,7 @@ class TestPolicies:
         with capsys.disabled():
             print(f"\n{seen.told()}")
         assert seen.missing(set(ACTIONS), set(PLUGINS)) == []
-        assert seen.held["reclaims that commit"] >= seen.sessions * 3 // 10
+        assert seen.held["reclaims that commit"] >= seen.sessions // 4
         assert seen.held["reclaims refused or out of reach"] >= seen.sessions // 5
         assert seen.held["binds"] >= seen.sessions // 4
 

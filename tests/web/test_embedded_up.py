@@ -148,6 +148,7 @@ def test_first_start_is_ready_and_tells_how_to_sign_in(installation: Installatio
         assert (installation.folder / name).stat().st_mode & 0o777 == 0o600, name
     assert account["password"] not in (installation.folder / "logs" / "tidesched.log").read_text()
     assert set(installation.processes()) == PROCESSES
+    assert not any(interprets(process) for process in installation.processes().values()), "the engine is compiled"
     assert installation.are_ready()
 
 
@@ -357,11 +358,6 @@ def test_sessions_begin_without_the_compiler_and_again_with_what_it_made(
     installation.until(installation.is_ready)
     assert installation.stop() == 0
     assert installation.leftovers() == []
-
-    installation.start(NUMBA_CACHE_DIR=str(kernels))
-    installation.until_ready()
-    assert not any(interprets(process) for process in kept().values()), "compiled by now"
-    assert installation.stop() == 0
 
 
 def test_a_signal_during_the_start_stops_it(installation: Installation) -> None:

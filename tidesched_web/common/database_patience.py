@@ -90,6 +90,12 @@ class Watch:
         finally:
             connections.close_all()
 
+    def close(self) -> None:
+        """Give the connection up; the next look makes another."""
+        kept, self._connection = self._connection, None
+        if kept is not None:
+            kept.close()
+
     def _ask(self) -> psycopg.Error | None:
         try:
             if self._connection is None:
