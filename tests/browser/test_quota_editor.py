@@ -52,10 +52,10 @@ def test_a_block_is_copied_filled_and_pasted_from_a_spreadsheet(site: str, open_
     watched, page, sheet = opened(site, open_browser)
     sheet.filter("-training", "training")
     sheet.cell("foundation-training", A100).click()
-    paste(page, "1\t2\t3\n4\t5\t6\n")
+    paste(page, "21\t22\t23\n24\t25\t26\n")
     expect(page.locator("#count-changed")).to_have_text("6 changed")
-    expect(page.locator("#sheet-sum")).to_have_text("6 cells, sum 21")
-    assert copied(page) == "1\t2\t3\n4\t5\t6"
+    expect(page.locator("#sheet-sum")).to_have_text("6 cells, sum 141")
+    assert copied(page) == "21\t22\t23\n24\t25\t26"
     page.keyboard.press("Control+z")
     expect(page.locator("#count-changed")).to_have_text("nothing changed yet")
     # A single value goes into all that is selected; what cannot be edited is left out and said.

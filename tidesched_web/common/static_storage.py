@@ -8,8 +8,9 @@ import brotli
 from whitenoise.compress import Compressor
 from whitenoise.storage import CompressedManifestStaticFilesStorage
 
-# Above this size the best quality takes seconds, up to ten for one file, for a tenth of its bytes.
-LARGE_BYTES = 500_000
+# Above this size the best quality takes up to ten seconds for a tenth of the bytes. What the first page with a figure
+# needs is below.
+LARGE_BYTES = 1_250_000
 
 
 class BoundedCompressor(Compressor):
