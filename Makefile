@@ -34,7 +34,7 @@ test: ## the gate: the checks, all suites but the proofs, the browser suite
 	wait $$prepared || { cat test-results/prepare.log; exit 1; }; \
 	status=0; \
 	$(BIN)/python -m pytest -m "$(SUITES)" --ignore tests/architecture -n $(WORKERS) --dist loadfile --no-loadscope-reorder --durations=40 --junitxml test-results/tests.xml || status=1; \
-	$(BIN)/python -m pytest -m "browser and not proof" tests/browser -n 2 --dist loadfile --reruns 1 --durations=40 --junitxml test-results/browser.xml || status=1; \
+	$(BIN)/python -m pytest -m "browser and not proof" tests/browser -n 2 --dist loadfile --no-loadscope-reorder --reruns 1 --durations=40 --junitxml test-results/browser.xml || status=1; \
 	exit $$status
 
 proof: ## all proofs: what takes too long for the gate (CONTRIBUTING.md)
