@@ -4,6 +4,8 @@ HOST ?= 127.0.0.1
 PORT ?= 8000
 DATA_DIR ?= .data
 export HOST PORT DATA_DIR
+# Packages come without bytecode: what a process has compiled is kept for those that start after it.
+unexport PYTHONDONTWRITEBYTECODE
 
 BOOTSTRAP := $(PYTHON) tidesched_web/embedded/bootstrap.py
 BIN := .venv/bin

@@ -33,7 +33,7 @@ def variables() -> set[str]:
             from_env = name in READERS and owner in {"env", ""}
             if (from_env or "environ" in owner) and re.fullmatch(r"[A-Z][A-Z0-9_]+", str(node.args[0].value)):
                 found.add(str(node.args[0].value))
-    return found - {"DJANGO_SETTINGS_MODULE", "NO_COLOR", "PATH", "PYTHONDONTWRITEBYTECODE"}
+    return found - {"DJANGO_SETTINGS_MODULE", "NO_COLOR", "PATH"}
 
 
 def test_every_variable_is_documented() -> None:

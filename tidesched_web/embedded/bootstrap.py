@@ -34,8 +34,6 @@ def main(arguments):
             dependencies("dev", ["base", "dev"], "--compile-bytecode")
         front_end(with_tests=what == "dev")
     if command:
-        # Packages come without bytecode: what is imported at the first start is kept, the rest is never compiled.
-        os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
         os.execv(PYTHON, [PYTHON] + command)  # noqa: S606
 
 

@@ -27,11 +27,10 @@ pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture
-def world(monkeypatch) -> story.World:
+def world(world, monkeypatch) -> story.World:
     monkeypatch.setattr(segment_services, "YOUNGEST", dt.timedelta(0))
-    made = story.full()
     search, research = (Tenant.objects.get(slug=slug) for slug in ("search", "research"))
-    cluster = made.cluster.pk
+    cluster = world.cluster.pk
 
     def write(label, tenants, request_id="", **more):
         with request_context.carried(request_context.RequestContext(request_id, "192.0.2.7")):
@@ -48,8 +47,8 @@ def world(monkeypatch) -> story.World:
     write("search-rank-inference", [search], "request-1", action="queue.create", after={"weight": 1})
     write("both", [search, research], actor="root", after={"secret": "of both"})
     write("research-training", [research], after={"secret": "foreign"})
-    made.own = own
-    return made
+    world.own = own
+    return world
 
 
 def test_the_log_is_listed_with_its_filters_as_chips(world):

@@ -7,7 +7,6 @@ import csv
 import pytest
 from django.test import Client
 
-from tests.web.console import world as story
 from tests.web.console.test_pages import client_of
 from tidesched_web.audit.models import AuditEntry
 from tidesched_web.clusters.models import Cluster
@@ -16,11 +15,6 @@ from tidesched_web.scheduling.selectors import first_unsent
 from tidesched_web.workloads.models import GangPod
 
 pytestmark = pytest.mark.django_db
-
-
-@pytest.fixture
-def world() -> story.World:
-    return story.full()
 
 
 def resolving() -> str:

@@ -32,10 +32,9 @@ TOO_MUCH = {"queue/search-rank-inference": {"card_quota": {H200: 24}}}
 
 
 @pytest.fixture
-def world() -> story.World:
-    found = story.full()
-    User.objects.filter(pk=found.stranger.pk).update(username="stranger")
-    return found
+def world(world) -> story.World:
+    User.objects.filter(pk=world.stranger.pk).update(username="stranger")
+    return world
 
 
 @pytest.fixture

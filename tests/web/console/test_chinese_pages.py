@@ -7,7 +7,6 @@ import re
 
 import pytest
 
-from tests.web.console import world as story
 from tests.web.console.test_pages import PAGES, address, client_of
 from tidesched_web.accounts.models import User
 
@@ -44,8 +43,7 @@ def sentences(page: str) -> str:
     return html.unescape(re.sub(r"<[^>]*>", "\x00", text))
 
 
-def test_no_blank_is_beside_a_chinese_sign(subtests) -> None:
-    world = story.full()
+def test_no_blank_is_beside_a_chinese_sign(world, subtests) -> None:
     User.objects.filter(pk=world.admin.pk).update(language="zh-hans")
     client = client_of(world.admin)
     for page in (*PAGES, *MORE):

@@ -46,13 +46,12 @@ def offer(cluster: Cluster | None = None) -> ConnectionTest:
 
 
 @pytest.fixture
-def world() -> story.World:
-    made = story.full()
+def world(world) -> story.World:
     Cluster.objects.update(simulated=False)
-    made.lead = User.objects.create(username="lead")
-    Membership.objects.create(user=made.lead, tenant=Tenant.objects.get(slug="search"), role=TenantRole.ADMIN)
-    made.named = {"offer": offer().pk, "other": offer(made.cluster).pk}
-    return made
+    world.lead = User.objects.create(username="lead")
+    Membership.objects.create(user=world.lead, tenant=Tenant.objects.get(slug="search"), role=TenantRole.ADMIN)
+    world.named = {"offer": offer().pk, "other": offer(world.cluster).pk}
+    return world
 
 
 @pytest.fixture(scope="module")

@@ -9,7 +9,6 @@ from html import unescape
 import pytest
 from django.db import DatabaseError, connection, transaction
 
-from tests.web.console import world as story
 from tests.web.console.test_pages import client_of
 from tidesched_web.common.errors import DomainError
 from tidesched_web.common.failures import described
@@ -41,8 +40,7 @@ def test_a_statement_of_the_database_stays_in_the_log(caplog: pytest.LogCaptureF
     assert described(DomainError("conflict", "Its own words.")) == "Its own words."
 
 
-def test_the_alert_of_sessions_that_fail_names_no_statement() -> None:
-    world = story.full()
+def test_the_alert_of_sessions_that_fail_names_no_statement(world) -> None:
     shard = ClusterShard(Lease(world.cluster.pk, "test", 1, 0.0))
     for _time in range(3):
         shard._fail(ValueError('column "secret_column" does not exist LINE 1: SELECT secret_column'), 0.001)

@@ -8,7 +8,6 @@ from html import unescape
 import pytest
 from django.utils import timezone
 
-from tests.web.console import world as story
 from tests.web.console.test_pages import client_of
 from tidesched_web.clusters import services as clusters
 from tidesched_web.clusters.models import Cluster, ConnectionTest
@@ -23,11 +22,6 @@ from tidesched_web.scheduling.setting_up_selectors import NEW
 pytestmark = pytest.mark.django_db
 
 HEADING = "First steps with this cluster"
-
-
-@pytest.fixture
-def world():
-    return story.full()
 
 
 @pytest.fixture

@@ -7,7 +7,6 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from tests.web.console import world as story
 from tidesched_web.console.paging import paged
 from tidesched_web.workloads.models import TERMINAL_GANG_STATES, Gang, GangState
 from tidesched_web.workloads.selectors import BY_NEED, by_need
@@ -24,8 +23,7 @@ def plan(sql: str) -> str:
         return "\n".join(row[0] for row in cursor.fetchall())
 
 
-def test_each_page_of_the_default_order_is_read_in_its_index() -> None:
-    world = story.full()
+def test_each_page_of_the_default_order_is_read_in_its_index(world) -> None:
     gangs = by_need(Gang.objects.filter(cluster=world.cluster))
 
     def key(gang: Gang) -> tuple[int, dt.timedelta, dt.timedelta, int]:

@@ -28,11 +28,6 @@ from tidesched_web.workloads.remedy_selectors import due_gangs, with_remedies
 pytestmark = pytest.mark.django_db
 
 
-@pytest.fixture
-def world() -> story.World:
-    return story.full()
-
-
 def page_of(world: story.World, key: str, who: str = "admin") -> str:
     response = client_of(getattr(world, who)).get(f"/clusters/demo/gangs/{world.gangs[key].pk}/")
     assert response.status_code == 200

@@ -11,7 +11,6 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from tests.web.console import world as story
 from tests.web.console.cast import H200, L40S, MPS, empty_cluster
 from tests.web.console.test_pages import MAX_QUERIES, client_of
 from tidesched_web.accounts.models import BusinessLine, Membership, Tenant, User
@@ -23,11 +22,6 @@ from tidesched_web.scheduling.models import QueueUsage, ReclaimVictim, TidePoint
 from tidesched_web.workloads.models import Gang
 
 pytestmark = pytest.mark.django_db
-
-
-@pytest.fixture
-def world() -> story.World:
-    return story.full()
 
 
 def home(user: User) -> str:

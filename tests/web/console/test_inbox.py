@@ -25,10 +25,9 @@ pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture
-def world() -> story.World:
-    found = story.full()
+def world(world) -> story.World:
     Tenant.objects.filter(slug="search").update(approval_required=True)
-    return found
+    return world
 
 
 def account(name: str, *, tenant: str = "", platform: str = "", by: User | None = None) -> Client:

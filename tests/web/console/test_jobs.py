@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 from django.test import Client
 
-from tests.web.console import world as story
 from tests.web.console.test_pages import client_of
 from tidesched_web.clusters.models import Cluster
 from tidesched_web.jobs import services
@@ -27,11 +26,6 @@ IMPACT = {
     "pending": [],
     "stale": False,
 }
-
-
-@pytest.fixture
-def world() -> story.World:
-    return story.full()
 
 
 @pytest.fixture

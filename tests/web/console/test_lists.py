@@ -28,11 +28,6 @@ BASE = "/clusters/demo/"
 QUOTA_FIGURES = ("Base quota", "Quota in force", "In use", "Promised", "Cards of the cluster")
 
 
-@pytest.fixture
-def world() -> story.World:
-    return story.full()
-
-
 def names(page: str) -> list[str]:
     return re.findall(r'<a class="key" href="/clusters/demo/gangs/\d+/"><span class="cut" title="([^"]+)">', page)
 

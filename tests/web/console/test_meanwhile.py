@@ -6,7 +6,6 @@ import pytest
 from django.utils.translation import override
 
 from tests.api.page_forms import forms_of
-from tests.web.console import world as story
 from tests.web.console.test_changes import act, drafted, text_of
 from tests.web.console.test_pages import client_of
 from tests.web.console.test_tide_plans import LIST, sent
@@ -19,11 +18,6 @@ from tidesched_web.quota.models import Queue, TidePlan
 
 pytestmark = pytest.mark.django_db
 RULES = "/clusters/demo/rules/"
-
-
-@pytest.fixture
-def world() -> story.World:
-    return story.full()
 
 
 def opened(client, address, field="reason"):

@@ -8,7 +8,6 @@ import pytest
 from django.test import Client
 
 from tests.matrix.stage import Route, routes
-from tests.web.console import world as story
 from tests.web.console.test_pages import client_of
 
 pytestmark = pytest.mark.django_db
@@ -32,9 +31,9 @@ def test_a_method_that_no_page_has_is_refused_with_those_that_it_has(route: Rout
     assert allowed in found["BREW"].content.decode()
 
 
-def test_a_reader_who_is_signed_in_gets_no_page_by_such_a_method() -> None:
+def test_a_reader_who_is_signed_in_gets_no_page_by_such_a_method(world) -> None:
     """All of them answered 200, with the page, to a session with its form's token."""
-    client = client_of(story.full().admin)
+    client = client_of(world.admin)
     for path in ("/clusters/demo/", "/clusters/demo/queues/", "/profile/", "/clusters/demo/quota/"):
         found = {method: client.generic(method, path).status_code for method in OTHERS}
         assert found == dict.fromkeys(OTHERS, 405), path
@@ -42,9 +41,9 @@ def test_a_reader_who_is_signed_in_gets_no_page_by_such_a_method() -> None:
     assert client.generic("PUT", "/no-such-page/").status_code == 404
 
 
-def test_a_form_that_is_sent_to_a_page_that_takes_none_is_refused() -> None:
+def test_a_form_that_is_sent_to_a_page_that_takes_none_is_refused(world) -> None:
     """The page was answered, with 200, as to a GET."""
-    client = client_of(story.full().admin)
+    client = client_of(world.admin)
     for path in ("/", "/clusters/", "/clusters/demo/", "/clusters/demo/queues/", "/clusters/demo/quota/", "/audit/"):
         answer = client.post(path, {"reason": "drill"})
         assert (answer.status_code, answer.headers["Allow"]) == (405, "GET, HEAD"), path

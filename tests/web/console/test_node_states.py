@@ -7,7 +7,6 @@ from fractions import Fraction
 
 import pytest
 
-from tests.web.console import world as story
 from tests.web.console.test_pages import client_of
 from tests.web.console.test_tide_figures import PARTS
 from tidesched_web.clusters.models import Node
@@ -15,11 +14,6 @@ from tidesched_web.console import nodes
 
 pytestmark = pytest.mark.django_db
 NODES = "/clusters/demo/nodes/"
-
-
-@pytest.fixture
-def world() -> story.World:
-    return story.full()
 
 
 def text_of(client, query: str = "") -> str:

@@ -23,8 +23,7 @@ from tidesched_web.workloads.models import TERMINAL_GANG_STATES, Gang
 pytestmark = pytest.mark.django_db
 
 
-def test_deleting_a_project_with_quotas_leads_to_its_change() -> None:
-    world = story.full()
+def test_deleting_a_project_with_quotas_leads_to_its_change(world) -> None:
     tenant, cluster = Tenant.objects.get(slug="search"), Cluster.objects.get(slug="demo")
     made = quota.create_project(tenant=tenant, slug="lab", actor="tests")
     quota.set_card_quota(cluster=cluster, owner=made, service_type="inference", cards={H200: 0}, actor="tests")
@@ -38,8 +37,7 @@ def test_deleting_a_project_with_quotas_leads_to_its_change() -> None:
     assert Project.objects.filter(slug="lab").exists()
 
 
-def test_a_tenant_with_quotas_offers_the_change_that_takes_them_back() -> None:
-    world = story.full()
+def test_a_tenant_with_quotas_offers_the_change_that_takes_them_back(world) -> None:
     client = client_of(world.admin)
     Gang.objects.filter(queue__tenant__slug="search").delete()
     Queue.objects.filter(tenant__slug="search").delete()
@@ -57,8 +55,7 @@ def removal(page: str, url: str) -> tuple[PageForm | None, str]:
 
 
 @pytest.mark.parametrize("what", ["project", "tenant"])
-def test_one_change_takes_an_owner_with_its_queues_back_once_no_gang_is_in_them(what: str) -> None:
-    world = story.full()
+def test_one_change_takes_an_owner_with_its_queues_back_once_no_gang_is_in_them(world, what: str) -> None:
     url = "/tenants/search/projects/search-rank-inference/delete/" if what == "project" else "/tenants/search/delete/"
     queues = Queue.objects.filter(tenant__slug="search")
     queues = queues.filter(project__slug="search-rank-inference") if what == "project" else queues
@@ -94,15 +91,15 @@ def test_one_change_takes_an_owner_with_its_queues_back_once_no_gang_is_in_them(
 
 
 @pytest.mark.parametrize("url", ["/tenants/search/projects/search-rank-inference/", "/tenants/search/"])
-def test_the_page_of_an_owner_with_queues_leads_to_its_deletion(url: str) -> None:
+def test_the_page_of_an_owner_with_queues_leads_to_its_deletion(world, url: str) -> None:
     """Its button was locked, with no way to the change that deletes it."""
-    page = client_of(story.full().admin).get(url).content.decode()
+    page = client_of(world.admin).get(url).content.decode()
     assert f'href="{url}delete/"' in page
     assert "close and delete them first" not in page
 
 
-def test_a_project_whose_queues_are_empty_is_said_to_go_by_one_change() -> None:
-    world, url = story.full(), "/tenants/search/projects/search-rank-inference/delete/"
+def test_a_project_whose_queues_are_empty_is_said_to_go_by_one_change(world) -> None:
+    url = "/tenants/search/projects/search-rank-inference/delete/"
     client = client_of(world.admin)
     assert "It cannot be deleted yet" in client.get(url).content.decode()
     Gang.objects.filter(queue__project__slug="search-rank-inference").delete()
@@ -112,8 +109,7 @@ def test_a_project_whose_queues_are_empty_is_said_to_go_by_one_change() -> None:
     assert "It cannot be deleted yet" in client.get("/tenants/search/delete/").content.decode()
 
 
-def test_of_an_owner_in_two_clusters_each_has_a_change_of_its_own() -> None:
-    world = story.full()
+def test_of_an_owner_in_two_clusters_each_has_a_change_of_its_own(world) -> None:
     hall = story.empty_cluster("hall")
     project = Project.objects.get(slug="search-rank-inference")
     quota.set_card_quota(cluster=hall, owner=project, service_type="inference", cards={}, actor="tests")

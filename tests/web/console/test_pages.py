@@ -55,11 +55,6 @@ WRITER = 1
 pytestmark = pytest.mark.django_db
 
 
-@pytest.fixture
-def world() -> story.World:
-    return story.full()
-
-
 def client_of(user: User) -> Client:
     client = Client()
     client.force_login(user)

@@ -8,7 +8,6 @@ import re
 import pytest
 from django.utils import timezone
 
-from tests.web.console import world as story
 from tests.web.console.cast import people
 from tests.web.console.test_pages import client_of
 from tidesched_web.accounts.models import User
@@ -16,11 +15,6 @@ from tidesched_web.scheduling.models import Alert
 
 pytestmark = pytest.mark.django_db
 SAID = "Chain platform of the audit log does not hold."
-
-
-@pytest.fixture
-def world() -> story.World:
-    return story.full()
 
 
 def broken(**more: object) -> Alert:

@@ -10,7 +10,6 @@ from django.utils import translation
 
 from scheduler_core.actions import ACTIONS
 from scheduler_core.plugins import PLUGINS
-from tests.web.console import world as story
 from tests.web.console.test_pages import client_of
 from tidesched_web.accounts.models import User
 from tidesched_web.clusters.models import PolicyRevision
@@ -56,10 +55,9 @@ def test_each_action_has_words_for_its_absence() -> None:
     ],
 )
 def test_the_check_names_an_action_that_the_new_text_leaves_out(
-    language: str, left_out: str, said: str, nothing: str
+    world, language: str, left_out: str, said: str, nothing: str
 ) -> None:
     """It said that nothing was found."""
-    world = story.full()
     PolicyRevision.objects.filter(cluster=world.cluster).update(text=FOUNDING_POLICY)
     User.objects.filter(pk=world.admin.pk).update(language=language)
     text = FOUNDING_POLICY.replace(", reclaim", "", 1)
@@ -72,9 +70,8 @@ def test_the_check_names_an_action_that_the_new_text_leaves_out(
 
 
 @pytest.mark.django_db
-def test_the_policy_page_says_what_sessions_do() -> None:
+def test_the_policy_page_says_what_sessions_do(world) -> None:
     """It had the YAML text alone."""
-    world = story.full()
     PolicyRevision.objects.filter(cluster=world.cluster).update(text=FOUNDING_POLICY)
     pages = []
     for language in ("en", "zh-hans"):

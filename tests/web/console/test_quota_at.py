@@ -20,11 +20,10 @@ PAGE = "/clusters/demo/quota-at/"
 
 
 @pytest.fixture
-def world() -> story.World:
-    made = story.full()
+def world(world) -> story.World:
     document = {"enabled": True, "layers": [NIGHT], "exceptions": {"2026-03-05": "none"}}
-    write_tide_plan(cluster=made.cluster, name="nights", document=document, actor="tests")
-    return made
+    write_tide_plan(cluster=world.cluster, name="nights", document=document, actor="tests")
+    return world
 
 
 def table(world: story.World, query: str = "", who: str = "admin") -> dict[tuple[str, str], tuple[int, int, str]]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from tests.web.console import world as story
 from tests.web.console.cast import H200
 from tests.web.console.test_changes import act, drafted
 from tests.web.console.test_pages import client_of
@@ -15,11 +14,6 @@ from tidesched_web.scheduling.models import QueueUsage
 pytestmark = pytest.mark.django_db
 DATA = "/clusters/demo/quota/edit/data/"
 RANK, OTHERS = "search-rank-inference", "foundation-training"
-
-
-@pytest.fixture
-def world() -> story.World:
-    return story.full()
 
 
 def use(world, name: str, milli: int) -> None:

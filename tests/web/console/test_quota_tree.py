@@ -25,11 +25,6 @@ pytestmark = pytest.mark.django_db
 TREE = "/clusters/demo/quota/"
 
 
-@pytest.fixture
-def world() -> story.World:
-    return story.full()
-
-
 def keys(page: str) -> list[str]:
     return re.findall(r'data-key="([^"]+)"', page)
 

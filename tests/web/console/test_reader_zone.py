@@ -11,7 +11,6 @@ import zoneinfo
 import pytest
 from django.utils import timezone
 
-from tests.web.console import world as story
 from tests.web.console.test_pages import client_of
 from tidesched_web.clusters.models import Cluster
 from tidesched_web.common import reader_zone
@@ -20,11 +19,6 @@ from tidesched_web.scheduling.models import Reclaim
 pytestmark = pytest.mark.django_db
 RECLAIMS = "/clusters/demo/reclaims/"
 THERE = zoneinfo.ZoneInfo("Asia/Shanghai")
-
-
-@pytest.fixture
-def world() -> story.World:
-    return story.full()
 
 
 @pytest.fixture

@@ -9,7 +9,6 @@ import re
 
 import pytest
 
-from tests.web.console import world as story
 from tests.web.console.cast import H200, empty_cluster
 from tests.web.console.test_pages import client_of
 from tidesched_web.accounts.selectors import access_of
@@ -23,11 +22,6 @@ RANK = "search/rank-v8"
 
 
 pytestmark = pytest.mark.django_db
-
-
-@pytest.fixture
-def world() -> story.World:
-    return story.full()
 
 
 def _mine(world):

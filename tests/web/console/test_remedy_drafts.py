@@ -6,7 +6,6 @@ from dataclasses import replace
 
 import pytest
 
-from tests.web.console import world as story
 from tests.web.console.cast import A100, H200, L40S
 from tests.web.console.test_pages import client_of
 from tidesched_web.accounts.models import BusinessLine, Membership, Tenant
@@ -24,11 +23,6 @@ from tidesched_web.workloads.models import Gang, GangRemedy
 from tidesched_web.workloads.remedies import basis
 
 pytestmark = pytest.mark.django_db
-
-
-@pytest.fixture
-def world() -> story.World:
-    return story.full()
 
 
 def test_trying_it_opens_the_editor_with_the_edit_as_a_draft(world) -> None:

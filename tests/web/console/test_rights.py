@@ -46,11 +46,10 @@ SAID = {
 
 
 @pytest.fixture
-def world() -> story.World:
-    made = story.full()
+def world(world) -> story.World:
     document = {"enabled": True, "layers": [NIGHT]}
-    write_tide_plan(cluster=made.cluster, name="nights", document=document, actor="tests")
-    return made
+    write_tide_plan(cluster=world.cluster, name="nights", document=document, actor="tests")
+    return world
 
 
 @pytest.fixture

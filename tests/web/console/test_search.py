@@ -8,7 +8,6 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from tests.web.console import world as story
 from tests.web.console.test_pages import MAX_QUERIES, WRITER, client_of
 from tidesched_web.accounts.selectors import access_of
 from tidesched_web.changes import services as changes
@@ -18,11 +17,6 @@ from tidesched_web.scheduling.models import Reclaim
 
 pytestmark = pytest.mark.django_db
 PATH = "/clusters/demo/search/"
-
-
-@pytest.fixture
-def world() -> story.World:
-    return story.full()
 
 
 def kinds(user, text: str) -> dict[str, int]:

@@ -23,11 +23,6 @@ pytestmark = pytest.mark.django_db
 STOPPED = "Sending to demo is stopped."
 
 
-@pytest.fixture
-def world() -> story.World:
-    return story.full()
-
-
 def guard(world: story.World, **more: object) -> Alert:
     """The guard stops the newest session, as the session itself would say it."""
     return Alert.objects.create(

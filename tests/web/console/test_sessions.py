@@ -6,7 +6,6 @@ import datetime as dt
 
 import pytest
 
-from tests.web.console import world as story
 from tests.web.console.cast import H200
 from tests.web.console.test_pages import client_of
 from tidesched_web.scheduling.models import Session
@@ -14,11 +13,6 @@ from tidesched_web.workloads.models import Gang, GangEvent
 
 pytestmark = pytest.mark.django_db
 SESSIONS = "/clusters/demo/sessions/"
-
-
-@pytest.fixture
-def world() -> story.World:
-    return story.full()
 
 
 def told(gang: Gang, session: Session, kind: str, **detail: object) -> None:

@@ -6,7 +6,6 @@ import re
 
 import pytest
 
-from tests.web.console import world as story
 from tests.web.console.test_pages import client_of
 from tidesched_web.audit.models import AuditEntry
 from tidesched_web.console.drift import line_of
@@ -54,11 +53,6 @@ def test_the_bytes_of_an_entry_are_readable(world) -> None:
     page = client_of(world.auditor).get(f"/audit/{entry.pk}/").content.decode()
     assert bytes(entry.payload).decode().replace('"', "&quot;") in page, "the bytes themselves stay"
     assert f"\n  &quot;seq&quot;: {entry.seq}" in page, "and stand line by line"
-
-
-@pytest.fixture
-def world() -> story.World:
-    return story.full()
 
 
 def test_what_does_not_fit_stays_beside_the_grid(world) -> None:

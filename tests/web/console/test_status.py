@@ -33,11 +33,6 @@ from tidesched_web.quota.push_selectors import last_pushes
 pytestmark = pytest.mark.django_db
 
 
-@pytest.fixture
-def world() -> story.World:
-    return story.full()
-
-
 def _note(pid: int = 4711) -> Replaced:
     return Replaced(
         key=f"key-{pid}", role="sessions", host="machine-7", pid=pid, at=time.time(), activity="sessions of cluster 1",

@@ -23,18 +23,17 @@ URL = "/clusters/demo/tenants/search/use/"
 
 
 @pytest.fixture
-def world() -> story.World:
+def world(world) -> story.World:
     """The story, with a record of ten hours: the first six measured, two of silence, two measured again."""
-    found = story.full()
     UsageChange.objects.all().delete()
     TidePoint.objects.all().delete()
-    end = found.cluster.clock()
-    for queue in found.queues.values():
+    end = world.cluster.clock()
+    for queue in world.queues.values():
         QueueUsage.objects.filter(queue=queue).delete()
     for minutes in (*range(0, 361, 10), *range(480, 601, 10)):
         at = end - dt.timedelta(minutes=600 - minutes)
         TidePoint.objects.create(
-            cluster=found.cluster, at=at, wall_at=timezone.now() - (end - at), card=H200, total=48000, inference=0,
+            cluster=world.cluster, at=at, wall_at=timezone.now() - (end - at), card=H200, total=48000, inference=0,
             training=0, borrowed=0, foreign=0, idle=48000, waiting=0, quota=0,
         )  # fmt: skip
     for queue, card, steps in (
@@ -45,14 +44,14 @@ def world() -> story.World:
     ):
         for ago, quota, used in steps:
             UsageChange.objects.create(
-                wall_at=timezone.now(), at=end - dt.timedelta(minutes=ago), cluster=found.cluster,
-                queue=found.queues[queue], card=card, quota=1000 * quota, allocated=1000 * used, inqueue=0, elastic=0,
+                wall_at=timezone.now(), at=end - dt.timedelta(minutes=ago), cluster=world.cluster,
+                queue=world.queues[queue], card=card, quota=1000 * quota, allocated=1000 * used, inqueue=0, elastic=0,
             )  # fmt: skip
         QueueUsage.objects.create(
-            queue=found.queues[queue], card=card, at=end, quota=1000 * quota, allocated=1000 * used, inqueue=0,
+            queue=world.queues[queue], card=card, at=end, quota=1000 * quota, allocated=1000 * used, inqueue=0,
             elastic=0,
         )  # fmt: skip
-    return found
+    return world
 
 
 def table(user: User, card: str = "") -> list[dict[str, str]]:

@@ -41,15 +41,14 @@ LENDER, TAKER = "search-suggest-inference", "maps-route-inference"
 
 
 @pytest.fixture
-def world() -> story.World:
+def world(world) -> story.World:
     """Wednesday 20:15, the night is open since 18:00: one queue gives up 4 of its 10, another gets 6 more than 14."""
-    made = story.full()
     document = {"enabled": True, "layers": [NIGHT], "exceptions": {"2026-03-05": "none"}}
-    write_tide_plan(cluster=made.cluster, name="nights", document=document, actor="tests")
+    write_tide_plan(cluster=world.cluster, name="nights", document=document, actor="tests")
     Gang.objects.update(needs=False)
     hold(LENDER, sent=6, used=3)
     hold(TAKER, sent=20, used=12)
-    return made
+    return world
 
 
 def hold(queue: str, *, sent: int, used: int, **more: object) -> None:

@@ -25,11 +25,6 @@ pytestmark = pytest.mark.django_db
 PARTS = {story.MIG: 7, story.MPS: 2}
 
 
-@pytest.fixture
-def world() -> story.World:
-    return story.full()
-
-
 def recomputed(cluster, at: dt.datetime) -> dict[str, Fraction]:
     newest: dict[str, TidePoint] = {}
     for point in TidePoint.objects.filter(cluster=cluster).order_by("at", "id"):

@@ -35,11 +35,10 @@ LIST = "/clusters/demo/tide-plans/"
 
 
 @pytest.fixture
-def world() -> story.World:
-    made = story.full()
+def world(world) -> story.World:
     document = {"enabled": True, "layers": [NIGHT], "exceptions": {"2026-03-05": "none"}}
-    write_tide_plan(cluster=made.cluster, name="nights", document=document, actor="tests")
-    return made
+    write_tide_plan(cluster=world.cluster, name="nights", document=document, actor="tests")
+    return world
 
 
 def sent(**more):

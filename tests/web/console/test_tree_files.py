@@ -5,7 +5,6 @@ from unittest.mock import patch
 import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 
-from tests.web.console import world as story
 from tests.web.console.cast import H200, L40S
 from tests.web.console.test_pages import client_of
 from tidesched_web.accounts.models import User
@@ -17,11 +16,6 @@ from tidesched_web.common.errors import DomainError
 
 pytestmark = pytest.mark.django_db
 TREE, EXPORT, ADOPTION = "/clusters/demo/tree/", "/clusters/demo/tree/export/", "/clusters/demo/adoption/"
-
-
-@pytest.fixture
-def world() -> story.World:
-    return story.full()
 
 
 def test_the_export_holds_what_the_reader_sees(world):

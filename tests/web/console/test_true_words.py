@@ -8,18 +8,12 @@ import re
 import pytest
 from django.test import Client
 
-from tests.web.console import world as story
 from tests.web.console.cast import H200
 from tests.web.console.test_changes import drafted
 from tests.web.console.test_pages import client_of
 from tidesched_web.accounts.models import Tenant
 
 pytestmark = pytest.mark.django_db
-
-
-@pytest.fixture
-def world() -> story.World:
-    return story.full()
 
 
 def text(page: bytes) -> str:

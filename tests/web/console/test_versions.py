@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from tests.web.console import world as story
 from tests.web.console.test_pages import client_of
 
 pytestmark = pytest.mark.django_db
@@ -18,6 +17,6 @@ pytestmark = pytest.mark.django_db
         ("/new/user/", {"username": "new", "role": "member"}),
     ],
 )
-def test_a_version_that_no_page_showed_is_no_fault_of_the_form(path, sent):
-    client = client_of(story.full().admin)
+def test_a_version_that_no_page_showed_is_no_fault_of_the_form(world, path, sent):
+    client = client_of(world.admin)
     assert client.post(path, {**sent, "version": "1"}).status_code in (200, 302)

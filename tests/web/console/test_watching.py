@@ -24,10 +24,9 @@ DRIFT = "/clusters/demo/drift/"
 
 
 @pytest.fixture
-def world() -> story.World:
-    made = story.full()
-    world_drift.meddled(made)
-    return made
+def world(world) -> story.World:
+    world_drift.meddled(world)
+    return world
 
 
 def shown(user, path, status=200):
