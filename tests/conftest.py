@@ -14,6 +14,7 @@ from typing import Any
 import django
 import pytest
 from cryptography.fernet import Fernet
+from django.conf import settings as configured
 from django.db import connections
 from hypothesis import HealthCheck, settings
 
@@ -56,12 +57,17 @@ django.setup()
 # And not left behind: a worker of pytest-xdist that inherited it would read the settings before this file as well.
 del os.environ["DJANGO_SETTINGS_MODULE"]
 connections["default"].settings_dict["TEST"]["TEMPLATE"] = own_servers.TEMPLATE
+# Each client of a test begins with middleware of its own, which would list the static files first.
+configured.WHITENOISE_AUTOREFRESH = True
+
+
+INSTALLATIONS = {"test_embedded_up", "test_live_demo"}
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Whole installations first, since they take longest and rewrite what pages are served from; the browser suites
     last: Playwright keeps an event loop running, which no other test could bear."""
-    items.sort(key=lambda item: ("browser" in item.path.parts, item.path.stem != "test_embedded_up"))
+    items.sort(key=lambda item: ("browser" in item.path.parts, item.path.stem not in INSTALLATIONS))
 
 
 # Django's own: made with the schema, and the same in each test.

@@ -9,9 +9,8 @@ from functools import cache
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Page, StorageState, expect, sync_playwright
 
-from tests.browser import demo as product
 from tests.browser import servers
 from tests.browser.watching import WATCH, chromium, note_errors
 from tests.passwords import PASSWORD
@@ -138,13 +137,6 @@ def site_redis() -> str:
     return servers.with_redis_number(os.environ["REDIS_URL"], 3)
 
 
-@pytest.fixture(scope="session")
-def demo(tmp_path_factory: pytest.TempPathFactory) -> Iterator[product.Demo]:
-    """`make up` with its demo cluster, once for all tests that go the whole way."""
-    with product.running(tmp_path_factory.mktemp("demo")) as running:
-        yield running
-
-
 class Watched:
     """A page whose errors count."""
 
@@ -185,6 +177,8 @@ class Watched:
 
 
 Opener = Callable[..., Watched]
+# What a browser keeps of a sign-in: tests that go on from there need not sign in again.
+_signed_in: dict[tuple[str | None, ...], StorageState] = {}
 
 
 @pytest.fixture
@@ -201,7 +195,9 @@ def open_browser(browser: Browser) -> Iterator[Opener]:
         language: str = "en",
         password: str = PASSWORD,
     ) -> Watched:
+        who = (address, user, password, language)
         context = browser.new_context(
+            storage_state=_signed_in.get(who),
             viewport={"width": width, "height": 900},
             color_scheme="dark" if theme == "dark" else "light",
             locale="zh-CN" if language == "zh-hans" else "en-GB",
@@ -212,12 +208,13 @@ def open_browser(browser: Browser) -> Iterator[Opener]:
         context.add_init_script(WATCH)
         context.set_default_timeout(60_000)
         watched = Watched(context.new_page(), address)
-        if user is not None:
+        if user is not None and who not in _signed_in:
             watched.page.goto(f"{address}/sign-in/")
             watched.page.get_by_role("textbox").first.fill(user)
             watched.page.locator("input[type=password]").fill(password)
             watched.page.locator("button.btn-primary[type=submit]").click()
             watched.page.wait_for_url(lambda url: "/sign-in/" not in url)
+            _signed_in[who] = context.storage_state()
         return watched
 
     yield opener

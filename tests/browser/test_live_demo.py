@@ -7,16 +7,26 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterator
 
+import pytest
 from playwright.sync_api import expect
 
 from tests.browser.conftest import Opener, Watched
-from tests.browser.demo import Demo
+from tests.browser.demo import Demo, running
+from tests.browser.journey import Place, raise_the_quota, roll_back
 from tests.browser.watching import until
 from tidesched_web.embedded.up import PEOPLE_FILE
 
 TIDE_SECONDS = 120
 PAGES = ["", "queues/", "gangs/", "gangs/?order=waiting", "reclaims/", "sessions/", "nodes/", "alerts/"]
+
+
+@pytest.fixture(scope="module")
+def demo(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Demo]:
+    """`make up` with its demo cluster."""
+    with running(tmp_path_factory.mktemp("demo")) as found:
+        yield found
 
 
 def number(watched: Watched, label: str) -> float:
@@ -97,3 +107,9 @@ def test_reclaims_agree_with_their_sessions_and_with_the_cluster(demo: Demo, ope
             assert pod in targets, f"{address}: {pod} is not among the decisions of {session}"
             told = (pod, session.rstrip("/").rpartition("/")[2]) in evicted
             assert told, f"{address}: the cluster was never told of {pod}"
+
+
+def test_from_a_waiting_gang_to_the_roll_back_of_a_change(demo: Demo, open_browser: Opener) -> None:
+    watched = open_browser(demo.address)
+    place = Place("demo", demo.ask, promised=160, sibling=12)
+    roll_back(place, watched, raise_the_quota(place, watched, pictures="quota-live"))

@@ -173,7 +173,9 @@ def test_sessions_begin_without_the_compiler_and_again_with_what_it_made(install
     installation.until(begun_again)
     assert not any(interprets(process) for process in installation.processes().values())
     assert [line for line in installation.lines if "starts again" in line] == []
-    installation.until(installation.is_ready)
+    installation.forget_signs_of_life()
+    installation.until(installation.all_have_spoken)
+    assert installation.are_ready()
 
 
 def niceness(pid: int) -> list[int]:

@@ -25,7 +25,7 @@ TEXT = b"tide " * PIECE_BYTES  # five pieces
 def serve(tmp_path: Path, settings):
     """Ask the middleware of an installation with one file."""
     (tmp_path / "big.txt").write_bytes(TEXT)
-    settings.STATIC_ROOT = str(tmp_path)
+    settings.STATIC_ROOT, settings.WHITENOISE_AUTOREFRESH = str(tmp_path), False
     middleware = StaticFilesMiddleware(lambda request: HttpResponse(b"the page"), settings)
 
     def ask(path: str = "/static/big.txt", method: str = "get", **headers: str) -> FileResponse:
