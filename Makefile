@@ -28,14 +28,16 @@ down: ## stop what runs on DATA_DIR
 WORKERS ?= $(shell $(PYTHON) -c 'import os; print(min(4, 1 + (os.cpu_count() or 1)))')
 # The servers that tests start find the engine's compiled code there, instead of making it again in each data folder.
 test proof proof-%: export NUMBA_CACHE_DIR := $(CURDIR)/.cache/kernels
-SUITES := not browser and not proof and not kubernetes and not volcano
+GATE := $(BIN)/python -m pytest -m "not browser and not proof and not kubernetes and not volcano" --ignore tests/architecture
+# Beside the checks: the engine, the pages' files, and the tests as pytest compiles them, which each worker would do else.
+PREPARE = { $(BIN)/python manage.py prepare --build-only && $(GATE) --collect-only -q; }
 test: ## the gate: the checks, all suites but the proofs, the browser suite
 	@$(BOOTSTRAP) dev
-	@mkdir -p test-results; $(BIN)/python manage.py prepare --build-only > test-results/prepare.log 2>&1 & prepared=$$!; \
+	@mkdir -p test-results; $(PREPARE) > test-results/prepare.log 2>&1 & prepared=$$!; \
 	$(MAKE) --no-print-directory check || exit 1; \
 	wait $$prepared || { cat test-results/prepare.log; exit 1; }; \
 	status=0; \
-	$(BIN)/python -m pytest -m "$(SUITES)" --ignore tests/architecture -n $(WORKERS) --dist loadfile --no-loadscope-reorder --durations=40 --junitxml test-results/tests.xml || status=1; \
+	$(GATE) -n $(WORKERS) --dist loadfile --no-loadscope-reorder --durations=40 --junitxml test-results/tests.xml || status=1; \
 	$(BIN)/python -m pytest -m "browser and not proof" tests/browser -n 2 --dist loadfile --no-loadscope-reorder --reruns 1 --durations=40 --junitxml test-results/browser.xml || status=1; \
 	exit $$status
 

@@ -1,5 +1,7 @@
-"""``python -m scheduler_core run`` as a user calls it: a process with files, exit status and output."""
+"""``python -m scheduler_core run`` as a user calls it: files, exit status and output."""
 
+import contextlib
+import io
 import json
 import os
 import subprocess
@@ -9,6 +11,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+from scheduler_core.cli.main import main
 from scheduler_core.serde.policy.founding import FOUNDING_POLICY
 from tests.builders import INFERENCE, TRAINING, inference, listing, node, pod, priority_classes, queue, training
 
@@ -39,7 +42,8 @@ def folder(tmp_path):
     return tmp_path
 
 
-def run(folder, *arguments, stdin=None, hash_seed="0"):
+def outside(folder, *arguments, stdin=None, hash_seed="0"):
+    """A process of its own, as a user calls it."""
     return subprocess.run(
         [sys.executable, "-m", "scheduler_core", *arguments],
         cwd=folder,
@@ -51,7 +55,18 @@ def run(folder, *arguments, stdin=None, hash_seed="0"):
     )
 
 
-def decide(folder, *arguments, snapshot="cluster.yaml", **options):
+def inside(folder, *arguments):
+    """The same in this process, which has loaded the engine already."""
+    out, err = (io.TextIOWrapper(io.BytesIO(), encoding="utf-8", write_through=True) for _ in range(2))
+    with contextlib.chdir(folder), contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        try:
+            status = main(arguments)
+        except SystemExit as end:
+            status = end.code
+    return subprocess.CompletedProcess(arguments, status, out.buffer.getvalue(), err.buffer.getvalue())
+
+
+def decide(folder, *arguments, snapshot="cluster.yaml", run=inside, **options):
     return run(folder, "run", "--snapshot", snapshot, "--conf", "policy.conf", *arguments, **options)
 
 
@@ -69,7 +84,7 @@ def error_of(done):
 
 class TestResult:
     def test_a_gang_is_bound_whole(self, folder):
-        done = decide(folder, "--output", "json")
+        done = decide(folder, "--output", "json", run=outside)
         result = document(done)
         assert result["binds"] == [{"pod": "default/train-0", "node": "n1"}, {"pod": "default/train-1", "node": "n1"}]
         assert result["version"] == 1
@@ -103,7 +118,8 @@ class TestResult:
 
     def test_same_input_same_bytes_whatever_the_hash_seed(self, folder):
         runs = [
-            decide(folder, "--output", "json", snapshot="full.json", hash_seed=seed).stdout for seed in ("0", "1", "99")
+            decide(folder, "--output", "json", snapshot="full.json", run=outside, hash_seed=seed).stdout
+            for seed in ("0", "1", "99")
         ]
         assert runs[0] == runs[1] == runs[2] != b""
 
@@ -111,7 +127,7 @@ class TestResult:
         (folder / "cluster.json").write_text(json.dumps(CLUSTER))
         expected = decide(folder, "--output", "json").stdout
         assert decide(folder, "--output", "json", snapshot="cluster.json").stdout == expected
-        piped = decide(folder, "--output", "json", snapshot="-", stdin=json.dumps(CLUSTER).encode())
+        piped = decide(folder, "--output", "json", snapshot="-", run=outside, stdin=json.dumps(CLUSTER).encode())
         assert piped.stdout == expected
 
     def test_now_and_timings(self, folder):
@@ -212,7 +228,7 @@ class TestBadInput:
         assert arguments[0].lstrip("-") in error["message"]
 
     def test_no_command(self, folder):
-        done = run(folder)
+        done = outside(folder)
         assert done.returncode == 2
         assert done.stderr.decode().startswith("error: ")
 
@@ -224,12 +240,12 @@ class TestBadInput:
         )
 
     def test_both_from_stdin(self, folder):
-        done = run(folder, "run", "--snapshot", "-", "--conf", "-", "--output", "json", stdin=b"")
+        done = inside(folder, "run", "--snapshot", "-", "--conf", "-", "--output", "json")
         assert error_of(done)["code"] == "usage"
 
 
 def test_help(folder):
-    done = run(folder, "run", "--help")
+    done = inside(folder, "run", "--help")
     assert done.returncode == 0
     assert b"--memory-out" in done.stdout
 
