@@ -175,7 +175,7 @@ def test_sessions_begin_without_the_compiler_and_again_with_what_it_made(install
     assert [line for line in installation.lines if "starts again" in line] == []
     installation.forget_signs_of_life()
     installation.until(installation.all_have_spoken)
-    assert installation.are_ready()
+    installation.until(installation.are_ready)
 
 
 def niceness(pid: int) -> list[int]:
