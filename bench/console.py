@@ -201,7 +201,9 @@ def _opened(base: str, bodies: dict[str, tuple[bytes, str]]) -> Any:
     playwright = sync_playwright().start()
     atexit.register(playwright.stop)
     browser = playwright.chromium.launch(
-        executable_path=os.environ.get("CHROMIUM") or shutil.which("chromium-headless-shell") or shutil.which("chromium"),
+        executable_path=os.environ.get("CHROMIUM")
+        or shutil.which("chromium-headless-shell")
+        or shutil.which("chromium"),
         args=["--no-sandbox", "--disable-dev-shm-usage"],
     )
     page = browser.new_page(viewport={"width": 1440, "height": 900})

@@ -26,7 +26,7 @@ from tests.matrix.recorder import writes as recorded
 from tidesched_web.api.document.served import document
 from tidesched_web.api.v1 import connections
 
-OF_EACH = int(os.environ.get("REST_EXAMPLES", "4"))
+OF_EACH = int(os.environ.get("REST_EXAMPLES", "2"))
 SEED = 1
 PATIENCE = 3600
 # Of a body as a whole there is no field to name.

@@ -21,7 +21,7 @@ from django.utils import timezone
 
 from tests.api import cast
 from tidesched_web.accounts import services as accounts
-from tidesched_web.accounts.models import AccessLink, ApiToken, Membership, Scope
+from tidesched_web.accounts.models import AccessLink, ApiToken, Membership
 from tidesched_web.accounts.selectors import access_of
 from tidesched_web.audit import segment_services
 from tidesched_web.audit import services as audit
@@ -39,8 +39,6 @@ from tidesched_web.workloads.models import Gang
 H200 = cast.H200
 # A quota admin is a platform admin: there is no role between that and the admin of a tenant.
 PEOPLE = ("anonymous", "no-role", "member", "tenant-admin", "other-admin", "far-admin", "auditor", "platform-admin")
-# A token of a platform admin with one scope: what it may not do, it may not for want of its scope.
-SCOPED = tuple(f"token:{scope}" for scope in Scope)
 # Tokens of others, with one scope each: they do what their user does, as far as the scope goes.
 OWNED = tuple(
     f"token:{scope} of {person}"
@@ -177,7 +175,7 @@ class Stage:
             scope, _of, person = kind.partition(" of ")
             return cast.ApiClient(token=self.world.token(NAMES[person], scope))
         if kind not in ("expired", "revoked", "inactive"):
-            return cast.ApiClient(token=self.world.token("admin", kind))
+            return cast.ApiClient(token=self.world.token("admin", *kind.split("+")))
         user = accounts.create_user(username=f"of-{kind}", password=None, platform_role="admin", actor="tests")
         token, plain = accounts.create_token(user=user, scopes=["admin"], actor="tests")
         now = timezone.now()
