@@ -24,18 +24,20 @@ up: ## run TideSched in the foreground; Ctrl-C stops it
 down: ## stop what runs on DATA_DIR
 	@exec $(BIN)/python -m tidesched_web.embedded down
 
-# Each worker has servers of its own. Many tests wait for servers, so there is one worker more than processors.
-WORKERS ?= $(shell $(PYTHON) -c 'import os; print(min(4, 1 + (os.cpu_count() or 1)))')
+# Each worker has servers of its own. Many tests wait for servers, so there are two workers more than processors.
+WORKERS ?= $(shell $(PYTHON) -c 'import os; print(min(4, 2 + (os.cpu_count() or 1)))')
 # The servers that tests start find the engine's compiled code there, instead of making it again in each data folder.
 test proof proof-%: export NUMBA_CACHE_DIR := $(CURDIR)/.cache/kernels
 GATE := $(BIN)/python -m pytest -m "not browser and not proof and not kubernetes and not volcano" --ignore tests/architecture
-# Beside the checks: the engine, the pages' files, and the tests as pytest compiles them, which each worker would do else.
-PREPARE = { $(BIN)/python manage.py prepare --build-only && $(GATE) --collect-only -q; }
 test: ## the gate: the checks, all suites but the proofs, the browser suite
 	@$(BOOTSTRAP) dev
-	@mkdir -p test-results; $(PREPARE) > test-results/prepare.log 2>&1 & prepared=$$!; \
-	$(MAKE) --no-print-directory check || exit 1; \
+	@mkdir -p test-results
+# Beside the checks: the engine and the pages' files; and the tests as pytest compiles them, once instead of in each worker.
+	@$(BIN)/python manage.py prepare --build-only > test-results/prepare.log 2>&1 & prepared=$$!; \
+	$(GATE) --collect-only -q > test-results/collect.log 2>&1 & collected=$$!; \
+	$(MAKE) --no-print-directory check || { kill $$prepared $$collected; exit 1; }; \
 	wait $$prepared || { cat test-results/prepare.log; exit 1; }; \
+	wait $$collected || { tail -n 60 test-results/collect.log; exit 1; }; \
 	status=0; \
 	$(GATE) -n $(WORKERS) --dist loadfile --no-loadscope-reorder --durations=40 --junitxml test-results/tests.xml || status=1; \
 	$(BIN)/python -m pytest -m "browser and not proof" tests/browser -n 2 --dist loadfile --no-loadscope-reorder --reruns 1 --durations=40 --junitxml test-results/browser.xml || status=1; \

@@ -14,11 +14,11 @@ import msgspec
 
 MILLI = 1000
 MIB = 1024 * 1024
-# Bounds that keep every product of an amount, a weight (<= 65535) and a node count inside int64.
+# Bounds that keep every product of an amount and a weight (<= 65535), and every sum over the nodes, inside int64.
 MAX_CPU_MILLI = 10**12
 MAX_MEMORY_MIB = 2**40
 MAX_CARDS = 10**9
-# In whole units: the thousandths of a resource that is counted in bytes are inside int64 too.
+# In whole units; in thousandths it is inside int64 too, but not its product with a weight or its sum over 8,192 nodes.
 MAX_COUNT = 2**50
 # Beyond any of them; an exponent such as 1e999999 is not worth its million digits.
 _MAX_DIGITS = 40

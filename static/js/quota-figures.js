@@ -5,7 +5,7 @@
   const UNIT = { cpu: 1000, memory: 1024 };
   const MOST = { cards: 10_000_000, cpu: 2 ** 50, memory: 2 ** 40, weight: 65_535, priority: 2 ** 31 - 1 };
   const WHOLE = ["cards", "weight", "priority"];
-  const GROUPED = /^(?!\d+,\d+$)\d{1,3}(?:[,\s_'’]\d{3})+(?:\.\d+)?$/;
+  const GROUPED = /^(?!\d+,\d+$)\d{1,3}([,\s_'’])\d{3}(?:\1\d{3})*(?:\.\d+)?$/;
 
   class QuotaFigures {
     constructor(columns, say) {

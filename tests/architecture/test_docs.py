@@ -10,7 +10,6 @@ from tests.architecture import sources
 from tests.proofs import PROOFS
 
 DOCS = sources.ROOT / "docs"
-PLACEHOLDER = re.compile(r"%\(\w+\)[sd]|\{\{.*?\}\}|\{%\s*(?:if|for|with|include)\b.*?%\}")
 READERS = {"text", "flag", "number", "words", "secret"}
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from tests.cluster.objects import CARD, deployment, job, node
 from tests.cluster.servers import ApiServer, SimulatedServer
-from tests.waiting import until
+from tests.waiting import PATIENCE, until
 from tidesched_web.clusters.kubernetes import manifests
 from tidesched_web.clusters.kubernetes.cache import ClusterCache
 from tidesched_web.clusters.kubernetes.client import KubernetesClient
@@ -24,7 +24,7 @@ def fresh(client: KubernetesClient) -> Snapshot:
     cache = ClusterCache(client, schedulers=("tidesched",))
     cache.start()
     try:
-        assert cache.wait_synced(10)
+        assert cache.wait_synced(PATIENCE)
         return cache.snapshot()
     finally:
         cache.stop()
@@ -39,7 +39,7 @@ def woken() -> threading.Event:
 def cache(client: KubernetesClient, woken: threading.Event) -> Iterator[ClusterCache]:
     made = ClusterCache(client, schedulers=("tidesched",), wake=woken.set)
     made.start()
-    assert made.wait_synced(10)
+    assert made.wait_synced(PATIENCE)
     yield made
     made.stop()
 
@@ -200,7 +200,7 @@ def test_it_survives_the_server_and_catches_up(own_server: SimulatedServer) -> N
     cache = ClusterCache(client, schedulers=("tidesched",))
     cache.start()
     try:
-        assert cache.wait_synced(10)
+        assert cache.wait_synced(PATIENCE)
         own_server.kill()
         until(lambda: cache.errors() != {})
         own_server.start()
@@ -221,7 +221,7 @@ def test_it_lists_again_where_the_changes_are_lost(tmp_path: Any) -> None:
     cache = ClusterCache(client, schedulers=("tidesched",))
     cache.start()
     try:
-        assert cache.wait_synced(10)
+        assert cache.wait_synced(PATIENCE)
         server.stop()
         # while the cache is blind, more happens than the ring holds
         server.start()

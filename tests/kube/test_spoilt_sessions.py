@@ -1,11 +1,7 @@
-"""Sessions against a real API server that fails in the middle: nothing is lost, nothing is done twice, all heals.
-
-``TIDESCHED_CRASH_MATRIX=full`` runs more kinds of failure.
-"""
+"""Sessions against a real API server that fails in the middle: nothing is lost, nothing is done twice, all heals."""
 
 from __future__ import annotations
 
-import os
 from collections import Counter
 
 import pytest
@@ -56,22 +52,18 @@ def once(counts: Counter[str]) -> bool:
     return all(count == 1 for count in counts.values())
 
 
-_FULL = os.environ.get("TIDESCHED_CRASH_MATRIX", "") == "full"
 _BINDING = {
     "500": Fault(code=500, reason="InternalError", part="/binding", times=5),
     "429": Fault(code=429, reason="TooManyRequests", part="/binding", times=5, retry_after=1),
     "answers lost": Fault(lose_answer=True, part="/binding", times=5),
+    "503 to all": Fault(code=503, reason="ServiceUnavailable", part="/binding", times=30),
+    "slow": Fault(delay=5.5, part="/binding", times=2),
 }
-_EVICTING = {"500": Fault(code=500, reason="InternalError", part="/eviction", times=16)}
-if _FULL:
-    _BINDING |= {
-        "503 to all": Fault(code=503, reason="ServiceUnavailable", part="/binding", times=30),
-        "slow": Fault(delay=5.5, part="/binding", times=2),
-    }
-    _EVICTING |= {
-        "429": Fault(code=429, reason="TooManyRequests", part="/eviction", times=3, retry_after=1),
-        "answers lost": Fault(lose_answer=True, part="/eviction?dryRun", times=3),
-    }
+_EVICTING = {
+    "500": Fault(code=500, reason="InternalError", part="/eviction", times=16),
+    "429": Fault(code=429, reason="TooManyRequests", part="/eviction", times=3, retry_after=1),
+    "answers lost": Fault(lose_answer=True, part="/eviction?dryRun", times=3),
+}
 
 
 @pytest.mark.parametrize("fault", _BINDING.values(), ids=list(_BINDING))

@@ -11,7 +11,7 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from tests.cluster.servers import SimulatedServer
-from tests.waiting import until
+from tests.waiting import PATIENCE, until
 from tests.web.changes import ground as ground_module
 from tests.web.changes.ground import H200
 from tidesched_web.audit.models import AuditEntry
@@ -47,7 +47,7 @@ class Scene:
         self.watch = DriftWatch()
         self.cache = ClusterCache(client, schedulers=["tidesched"], kinds=(QUEUE, PRIORITY_CLASS), taps=[self.watch])
         self.cache.start()
-        assert self.cache.wait_synced(20)
+        assert self.cache.wait_synced(PATIENCE)
 
     def edit(self, name, patch, kind=QUEUE):
         """As `kubectl edit` does it."""

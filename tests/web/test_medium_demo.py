@@ -8,12 +8,14 @@ from django.core.management import call_command
 from django.core.management.base import CommandError
 from django.db.models import F, Max, Min
 from django.test import Client
+from django.utils import timezone
 
 from tidesched_web.accounts.models import PlatformRole, Project, Tenant, User
 from tidesched_web.audit.models import AuditEntry
 from tidesched_web.changes.models import ChangeObject, QuotaChange
 from tidesched_web.changes.services import demo
 from tidesched_web.clusters.models import CardType, Cluster
+from tidesched_web.clusters.services import note_clock
 from tidesched_web.quota.models import NamespaceGrant, Queue
 from tidesched_web.scheduling import drawn_history_services as drawn_history
 from tidesched_web.scheduling import rollups
@@ -92,6 +94,10 @@ def test_the_small_demo_has_two_days_of_use_that_are_marked_as_drawn_and_nothing
     for address in ("/clusters/demo/", "/clusters/demo/queues/borealis-chat/"):
         page = admin.get(address).content.decode()
         assert "What lies before 2026-03-02 06:30 UTC was drawn for this demo, not measured." in page
+    # The cluster was down for a while: what was measured before stays measured.
+    later = cluster.clock() + dt.timedelta(hours=3)
+    assert note_clock(cluster=cluster, virtual=later, wall=timezone.now(), rate=cluster.clock_rate)
+    assert "before 2026-03-02 06:30 UTC was drawn" in admin.get("/clusters/demo/").content.decode()
     # Two days later there is nothing drawn in the picture any more.
     Cluster.objects.update(clock_wall_anchor=F("clock_wall_anchor") - dt.timedelta(minutes=21))
     assert "was drawn" not in admin.get("/clusters/demo/").content.decode()

@@ -147,7 +147,7 @@ def _edited(queue: Document, row: Mapping[str, str], cards: set[str], line: int)
 
 
 # Spreadsheets group thousands and add a fraction of nothing; "1,5" is no number of cards.
-_WHOLE = re.compile(r"(-?\d+|-?[1-9]\d{0,2}([, \u00a0]\d{3})+)(\.0+)?")
+_WHOLE = re.compile(r"(-?\d+|-?[1-9]\d{0,2}([, \u00a0])\d{3}(?:\2\d{3})*)(\.0+)?")
 # One sign before three digits parts thousands for some readers and a fraction for others.
 _TWO_MEANINGS = re.compile(r"(-?[1-9]\d{0,2})[.,](\d{3})")
 

@@ -15,6 +15,7 @@ from django.utils import timezone, translation
 
 from tidesched_web.clusters.models import Cluster
 from tidesched_web.console.export import csv_response
+from tidesched_web.engine import demo
 
 CACHE_SECONDS = 60
 
@@ -49,9 +50,9 @@ class Twin:
 
 
 def drawn_until(cluster: Cluster, start: dt.datetime) -> dt.datetime | None:
-    """Up to when a picture from ``start`` on was drawn: the demo alone has a first moment, and history before it."""
-    first = cluster.clock_anchor
-    return first if first is not None and first > start else None
+    """Up to when a picture from ``start`` on was drawn: what lies before the first moment of a simulated cluster."""
+    first = dt.datetime.fromtimestamp(demo.START, dt.UTC)
+    return first if cluster.simulated and first > start else None
 
 
 def answer(

@@ -13,6 +13,9 @@ import psycopg
 
 from tidesched_web.env import BASE_DIR, text
 
+# In the data folder, from when this start has all but the demo.
+PREPARED_FILE = "prepared"
+
 
 def static_root() -> Path:
     """Return where the collected static files are."""

@@ -18,7 +18,7 @@ from tidesched_web.embedded.data_folder import DataFolder
 from tidesched_web.embedded.errors import StartError
 from tidesched_web.embedded.options import Options, child_environment, free_port, listen, read_options
 from tidesched_web.embedded.postgres import Postgres
-from tidesched_web.embedded.prepared import is_prepared, kernels_are_current
+from tidesched_web.embedded.prepared import PREPARED_FILE, is_prepared, kernels_are_current
 from tidesched_web.embedded.processes import (
     APPLICATIONS,
     DECIDING,
@@ -79,6 +79,7 @@ class _Installation:
         self.supervisor = Supervisor(folder, self.output, self.runtime)
         self.servers: list[Postgres | Valkey] = []
         self.probes: list[str] = []  # where each web process is asked
+        self.prepared = options.data_dir / PREPARED_FILE
 
     async def run(self) -> None:
         loop = asyncio.get_running_loop()
@@ -107,6 +108,7 @@ class _Installation:
         if self.options.demo:
             environment = self._start_simulated_cluster(environment)
         compiled = kernels_are_current(environment)
+        self.prepared.unlink(missing_ok=True)
         preparing = asyncio.create_task(self._prepare(environment))
         await asyncio.gather(preparing, self._begin_applications(environment, preparing, compiled=compiled))
         with self.output.step("web, workers and beat"):
@@ -194,9 +196,9 @@ class _Installation:
     async def _begin_applications(
         self, environment: dict[str, str], preparing: asyncio.Task[None], *, compiled: bool
     ) -> None:
-        """Pages answer as soon as schema and static files are there; the demo is made meanwhile."""
-        database = self.options.database_owner_url or self.runtime.database_url
-        while not preparing.done() and not is_prepared(database):
+        """Pages answer as soon as all but the demo is there."""
+        begins_at_once = is_prepared(self.options.database_owner_url or self.runtime.database_url)
+        while not (begins_at_once or preparing.done() or self.prepared.exists()):
             self._go_on()
             await asyncio.sleep(0.5)
         if preparing.done():
@@ -214,10 +216,13 @@ class _Installation:
         spec = ProcessSpec(name="prepare", argv=argv, env=environment, stage=APPLICATIONS)
         with self.output.step("the scheduler compiled, beside its work"):
             await self.supervisor.run_once(spec)
-        if kernels_are_current(environment) and not self.supervisor.stopping.is_set():
-            for worker in workers(environment, compiled=True):
-                if worker.name in DECIDING:
-                    self.supervisor.replace(worker)
+        if self.supervisor.stopping.is_set():
+            return
+        if not kernels_are_current(environment):
+            self.output.say("the scheduler is not compiled, for the reason above: sessions compile what they need")
+        for worker in workers(environment, compiled=True):
+            if worker.name in DECIDING:
+                self.supervisor.replace(worker)
 
     async def _prepare(self, environment: dict[str, str]) -> None:
         password = os.environ.get("ADMIN_PASSWORD", "")

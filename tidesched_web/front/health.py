@@ -138,5 +138,6 @@ def _processes() -> str:
     except (RedisError, OSError):
         return "unknown while Redis does not answer"
     endings = alive.endings()
-    named = [f"{role} ({endings[role]})" if role in endings else role for role in silent]
+    # Anybody may ask: the last error stands on Status and in the terminal.
+    named = [f"{role} (ended at each of {endings[role].times} starts)" if role in endings else role for role in silent]
     return f"no sign of life from: {', '.join(named)}" if silent else ""

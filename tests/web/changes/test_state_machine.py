@@ -114,8 +114,8 @@ class Actor:
 
     def draft_and_apply(self):
         change = self.ground.draft(self.edits(), who=self.who, reason=f"drafted by {self.number}")
-        changes.plan(change=change, access=self.ground.access(self.who))
-        changes.apply(change=change, access=self.ground.access(self.who))
+        self.may_have_lost_its_object(changes.plan, change)
+        self.may_have_lost_its_object(changes.apply, change)
 
     def approve(self):
         flag = self.chance.choice((True, False))
@@ -133,7 +133,7 @@ class Actor:
         self.may_have_lost_its_object(changes.apply, back)
 
     def may_have_lost_its_object(self, act, change):
-        """A way back waits like any other change; where an object that it edits is gone, its review says so."""
+        """Any change may have waited; where an object that it edits is gone, its review says so."""
         try:
             act(change=change, access=self.ground.access(self.who))
         except DomainError as error:

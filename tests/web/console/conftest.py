@@ -41,7 +41,12 @@ class _Kept:
         if not self._transaction:
             self._transaction = transaction.atomic()
             self._transaction.__enter__()
-            self._built, self.world = timezone.now(), story.full()
+            self._built = timezone.now()
+            try:
+                self.world = story.full()
+            except BaseException:
+                self.drop()
+                raise
 
     def drop(self) -> None:
         if self._transaction:
@@ -71,10 +76,12 @@ def world(_kept, db) -> story.World:
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> Iterator[None]:
     """A test that makes a world of its own finds none."""
-    yield
-    if _KEPT.blocker:
-        with _KEPT.blocker.unblock():
-            if "_kept" in getattr(nextitem, "fixturenames", ()):
-                _KEPT.keep()
-            else:
-                _KEPT.drop()
+    try:
+        yield
+    finally:
+        if _KEPT.blocker:
+            with _KEPT.blocker.unblock():
+                if "_kept" in getattr(nextitem, "fixturenames", ()):
+                    _KEPT.keep()
+                else:
+                    _KEPT.drop()

@@ -110,6 +110,7 @@ def test_the_table_goes_out_and_comes_back(world):
         (f'queue,{H200}\nresearch-training,"8,500"\n', "'8,500' can mean 8500 or 8.5."),
         (f"queue;{H200}\nresearch-training;0,500\n", "'0,500' is no whole number."),
         (f"queue;{H200}\nresearch-training;1.024.000\n", "'1.024.000' is no whole number."),
+        (f"queue;{H200}\nresearch-training;1 234,000\n", "'1 234,000' is no whole number."),
     ],
 )
 def test_a_wrong_table_is_refused_with_its_line(world, text, words):

@@ -11,7 +11,7 @@ from django.test import Client
 
 from scheduler_core.model.podgroup import EvictedPolicy
 from tests.cluster.objects import CARD, template
-from tests.waiting import until
+from tests.waiting import PATIENCE, until
 from tidesched_web.accounts.services import create_user
 from tidesched_web.audit.models import AuditEntry
 from tidesched_web.clusters.kubernetes.cache import ClusterCache
@@ -50,7 +50,7 @@ class Watched:
         context.cache.stop()
         cache = ClusterCache(self.stage.client, schedulers=["tidesched"], taps=[observer.sightings])
         cache.start()
-        assert cache.wait_synced(20)
+        assert cache.wait_synced(PATIENCE)
         self.stage._cache = cache
         self.stage.context = ClusterContext(
             context_cluster(self.stage), context.lease, self.stage.client, cache, observer=observer

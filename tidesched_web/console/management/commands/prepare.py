@@ -28,6 +28,7 @@ from tidesched_web.common import database_roles
 from tidesched_web.common.actors import SYSTEM
 from tidesched_web.common.errors import DomainError
 from tidesched_web.console import build
+from tidesched_web.embedded.prepared import PREPARED_FILE
 from tidesched_web.scheduling.retention import ensure_partitions
 
 ADMIN = "admin"
@@ -69,6 +70,8 @@ class Command(BaseCommand):
         self._step("encryption keys", _known_keys)
         self._step("audit log", lambda: bool(vouch_for_early_entries()))
         self._step("first account", _first_account)
+        if settings.EMBEDDED:
+            settings.DATA_DIR.joinpath(PREPARED_FILE).touch()
         if settings.DEMO:
             self._step("demo cluster", _demo)
 
