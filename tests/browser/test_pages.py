@@ -8,6 +8,7 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.browser.conftest import Opener, Watched
+from tests.browser.watching import until
 
 PAGES = {
     "overview": "/clusters/demo/",
@@ -248,6 +249,7 @@ def test_the_pictures_of_reclaims_stay_folded_away(site: str, open_browser: Open
     expect(pairs).to_be_visible()
     page.locator(".pictures > summary").click()
     expect(page.locator("#reclaimed")).to_be_hidden()
+    until(page, lambda: "parts_closed=reclaims" in page.evaluate("document.cookie"))
     watched.open("/clusters/demo/reclaims/")
     expect(page.locator("#reclaimed")).to_be_hidden()
     expect(page.locator("[data-filters]")).to_be_visible()
