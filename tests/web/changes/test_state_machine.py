@@ -29,7 +29,7 @@ from tidesched_web.quota.tree_rules import breaches
 THREADS, STEPS = 8, 20
 QUEUES = ("acme-online", "acme-train", "rival-online", "rival-train")
 TENANTS = {"acme-online": "acme", "rival-online": "rival", "acme-train": "acme", "rival-train": "rival"}
-# What may answer a step; anything else is a bug. The last two: what is edited has gone meanwhile, or is made anew in part.
+# What may answer a step; anything else is a bug. The last two: what is edited has gone meanwhile, or is made in part.
 EXPECTED = {"quota_breach", "conflict", "permission_denied", "in_use", "stale", "not_found", "invalid", "against_rules"}
 PLAN = {
     "enabled": True,
