@@ -28,7 +28,7 @@ down: ## stop what runs on DATA_DIR
 WORKERS ?= $(shell $(PYTHON) -c 'import os; print(min(4, 2 + (os.cpu_count() or 1)))')
 # The servers that tests start find the engine's compiled code there, instead of making it again in each data folder.
 test proof proof-%: export NUMBA_CACHE_DIR := $(CURDIR)/.cache/kernels
-GATE := $(BIN)/python -m pytest -m "not browser and not proof and not kubernetes and not volcano" --ignore tests/architecture
+GATE := $(BIN)/python -m pytest -m "not browser and not proof and not kubernetes and not volcano" $(addprefix --ignore tests/,architecture browser volcano)
 test: ## the gate: the checks, all suites but the proofs, the browser suite
 	@$(BOOTSTRAP) dev
 	@mkdir -p test-results
@@ -40,7 +40,7 @@ test: ## the gate: the checks, all suites but the proofs, the browser suite
 	wait $$collected || { tail -n 60 test-results/collect.log; exit 1; }; \
 	status=0; \
 	$(GATE) -n $(WORKERS) --dist loadfile --no-loadscope-reorder --durations=40 --junitxml test-results/tests.xml || status=1; \
-	$(BIN)/python -m pytest -m "browser and not proof" tests/browser -n 2 --dist loadfile --no-loadscope-reorder --reruns 1 --durations=40 --junitxml test-results/browser.xml || status=1; \
+	$(BIN)/python -m pytest -m "browser and not proof" tests/browser -n 3 --dist loadfile --no-loadscope-reorder --reruns 1 --durations=40 --junitxml test-results/browser.xml || status=1; \
 	exit $$status
 
 proof: ## all proofs: what takes too long for the gate (CONTRIBUTING.md)

@@ -39,7 +39,10 @@
           if (filled || name) left.push({ place: { line }, text: name, why: this.say("cells_of", { why, n: filled }) });
           return;
         }
-        if (cells.length > table[0].length && cells.slice(table[0].length).some((text) => text.trim())) left.push({ place: { line }, text: name, why: this.say("too_wide") });
+        if (cells.slice(table[0].length).some((text) => text.trim())) {
+          left.push({ place: { line }, text: name, why: this.say("too_wide") });
+          return;
+        }
         heads.forEach((column, place) => {
           if (column === undefined || cells[place] === undefined) return;
           const text = cells[place].trim(), key = `${row}|${column}`;

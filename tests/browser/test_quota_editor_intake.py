@@ -42,6 +42,7 @@ SHEET = (
     "search-rank-inference\tinference\t15\t\t\n"
     "nobody\ttraining\t9\t\t2\n"
     "search-training\ttraining\t5\t\t\n"
+    "foundation-training\ttraining\t9\t\t3\t7\n"
 )
 
 
@@ -49,7 +50,7 @@ def check_the_panel(page: Page, sheet: Sheet) -> None:
     """The panel after `SHEET` was put in under a filter that hides two of its rows."""
     title, left = page.locator("#intake-title"), page.locator("#intake-left")
     # The A100 of the inference queue is empty as before.
-    expect(title).to_have_text(re.compile(r": 3 taken over, 7 not taken over(, [1-9]\d* as before)?$"))
+    expect(title).to_have_text(re.compile(r": 3 taken over, 8 not taken over(, [1-9]\d* as before)?$"))
     for line in (
         "research-training · H200 “-3”: At least 0, at most 10,000,000.",
         "search-training · H200 “many”: “many” is not a number.",
@@ -58,6 +59,7 @@ def check_the_panel(page: Page, sheet: Sheet) -> None:
         "Line 6 “nobody”: There is no row of this name here. Figures left out: 2.",
         "Line 1, column 4 “NVIDIA-B999”: There is no column of this name. Figures left out: 1.",
         "search-training · H200 “5”: Line 7 says this cell again",
+        "Line 8 “foundation-training”: The line has more cells than the first line has names.",
     ):
         expect(left).to_contain_text(line)
     expect(page.locator("#count-changed")).to_have_text("3 changed")
