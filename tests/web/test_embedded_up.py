@@ -334,6 +334,7 @@ def test_the_second_start_does_nothing_again(installation: Installation) -> None
         "first account: up to date",
     ]
     assert installation.said("Admin password") == [f"Admin password: see {installation.folder / 'admin.json'}"]
+    assert not any(interpreted for _pid, interpreted in installation.first.values()), "compiled by now"
 
 
 @pytest.mark.proof
