@@ -51,6 +51,8 @@ def _hands_out() -> bool:
     return asked and "PYTEST_XDIST_WORKER" not in os.environ
 
 
+if not _hands_out():
+    gc.disable()
 _start()
 # Only now: pytest-django would read the settings before this file if its configuration named them.
 os.environ["DJANGO_SETTINGS_MODULE"] = "tidesched_web.settings"
@@ -75,6 +77,7 @@ def pytest_collection_finish() -> None:
     """What is loaded by now stays: to walk it again and again is a tenth of the suites' time."""
     gc.freeze()
     gc.set_threshold(20_000, 20, 50)
+    gc.enable()
 
 
 # Django's own: made with the schema, and the same in each test.
