@@ -6,8 +6,10 @@ import datetime as dt
 
 import pytest
 
+from scheduler_core import run_session
+from tests import builders as b
 from tidesched_web.engine.model import PodGroup
-from tidesched_web.workloads.gang_rows import moment
+from tidesched_web.workloads.gang_rows import look, moment, uid_of
 from tidesched_web.workloads.left_gangs import LASTS, MOST, LeftGang, LeftGangs
 
 WALL = dt.datetime(2026, 11, 23, 3, 14, tzinfo=dt.UTC)
@@ -59,3 +61,16 @@ def test_what_is_kept_is_bounded_in_number_and_in_time() -> None:
     assert len(gangs) == MOST - 501
     gangs.forget_old(WALL + 2 * LASTS)
     assert len(gangs) == 0
+
+
+@pytest.mark.parametrize(("phase", "pods", "state"), [
+    ("Running", 0, "reclaimed"), ("Pending", 0, "reclaimed"), ("Inqueue", 0, "reclaimed"), ("Inqueue", 2, "admitted"),
+])  # fmt: skip
+def test_a_gang_that_was_evicted_is_reclaimed_until_it_has_pods_again(phase: str, pods: int, state: str) -> None:
+    members = [b.pod(f"g-w-{number}", "g", card="A100", count=1) for number in range(pods)]
+    quota = b.queue("train", {"A100": 8}, **b.TRAINING)
+    snapshot = b.snapshot(quota, b.node("n", "A100", 1), b.pod_group("g", "train", 2, phase=phase), members)
+    result, _ = run_session(snapshot, b.founding_policy(), now=b.now(100))
+    (group,) = snapshot.pod_groups
+    (seen,) = look(snapshot, result, sent=True, states={uid_of(group): "reclaimed"}).values()
+    assert seen.values.state == state

@@ -173,9 +173,8 @@ def _state(phase: GangPhase, pods: list[Pod], *, felled: bool, before: str) -> G
         return GangState.FINISHED
     if felled:
         return GangState.RECLAIMED
-    if before == GangState.RECLAIMED and (
-        any(pod.deleted is not None for pod in pods) or (not pods and phase is GangPhase.RUNNING)
-    ):
+    # Until it has pods again: a session may see the PodGroup of those that have left before the next one is made.
+    if before == GangState.RECLAIMED and (not pods or any(pod.deleted is not None for pod in pods)):
         return GangState.RECLAIMED
     living = [pod for pod in pods if not pod.finished]
     if pods and not living and any(pod.phase is PodPhase.FAILED for pod in pods):

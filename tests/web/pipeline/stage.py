@@ -19,6 +19,7 @@ from tidesched_web.quota import services as quota
 from tidesched_web.scheduling.models import Session
 from tidesched_web.scheduling.pipeline import lease, session, timing
 from tidesched_web.scheduling.pipeline.context import ClusterContext
+from tidesched_web.workloads.models import Gang, GangEvent
 
 NAMESPACE_NAME = "work"
 # What is waited for comes after a few sessions; on a busy machine each of them takes longer.
@@ -161,7 +162,14 @@ class Stage:
             self.session()
             return check()
 
-        return until(step, PATIENCE_SECONDS)
+        return until(step, PATIENCE_SECONDS, story=self.told)
+
+    def told(self) -> str:
+        """What the tables say of the last sessions and of each gang."""
+        sessions = Session.objects.order_by("-number").values_list("number", "state", "error")[:5]
+        gangs = Gang.objects.order_by("id").values_list("name", "state", "gone_at", "reason_code")
+        points = GangEvent.objects.order_by("id").values_list("gang_id", "kind", "reclaim_id", "detail")
+        return "\n".join(map(str, (*sessions, *gangs, *points)))
 
     def settle(self, facts: Callable[[], Any]) -> Any:
         """Run sessions until one leaves ``facts()`` as they were: what the cluster had begun is over and recorded."""
