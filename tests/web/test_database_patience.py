@@ -49,12 +49,14 @@ def test_a_slow_statement_is_not_given_up_while_the_database_answers(
 
 
 def test_a_waiting_statement_is_given_up_once_the_database_is_silent(
-    connection: PatientConnection, watch: Watch
+    connection: PatientConnection, watch: Watch, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    watch.silent = True
+    answer: list[psycopg.Error | None] = [psycopg.OperationalError("silent")]
+    monkeypatch.setattr(Watch, "_ask", lambda _self: answer[0])
     with pytest.raises(DatabaseSilent):
         connection.execute("SELECT pg_sleep(60)")
     assert connection.closed
+    answer[0] = None
 
 
 def test_a_database_that_refuses_connections_is_silent_until_it_takes_one(
