@@ -13,7 +13,7 @@ from pathlib import Path
 
 from bench.clock import use_processor_time
 from bench.scenarios import SCENARIOS, Scenario
-from bench.soak import SOAK_SESSIONS
+from bench.soak import SOAK_SESSIONS, TIMES_COUNT
 
 SCALE = {"ms": 1e3, "us": 1e6, "%": 1.0}
 # What a benchmark of several sizes has at the end of its id.
@@ -30,7 +30,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--soak", type=int, default=SOAK_SESSIONS[0], help="sessions of A14 (a day has 86,400)")
     parser.add_argument("--smallest", action="store_true", help="each one once, at its smallest size: does it run?")
     options = parser.parse_args(arguments)
-    SOAK_SESSIONS[0] = options.soak
+    SOAK_SESSIONS[0], TIMES_COUNT[0] = options.soak, not options.smallest
     if options.cpu:
         use_processor_time()
     wanted = tuple(word for word in options.only.split(",") if word)

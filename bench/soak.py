@@ -15,6 +15,8 @@ from bench.steady import Running
 
 # Sessions of the day that are run; a whole day has 86,400.
 SOAK_SESSIONS = [400]
+# Whether a slow session fails it: not where only is asked whether it runs.
+TIMES_COUNT = [True]
 # Gangs that end and that arrive between two sessions. With their pods, and those that are bound and run, these are 216
 # events.
 TURNOVER = 8
@@ -43,7 +45,7 @@ def _prepare() -> Callable[[], float]:
         check(running.builder.build(), running.result)
         p50, p99 = statistics.median(taken), statistics.quantiles(taken, n=100)[98]
         print(f"       session p50 {p50 * 1e3:.1f} ms, p99 {p99 * 1e3:.1f} ms", file=sys.stderr, flush=True)
-        assert p99 <= 3 * p50, f"p99 {p99 * 1e3:.1f} ms, p50 {p50 * 1e3:.1f} ms"
+        assert p99 <= 3 * p50 or not TIMES_COUNT[0], f"p99 {p99 * 1e3:.1f} ms, p50 {p50 * 1e3:.1f} ms"
         half = sizes[len(sizes) // 2 :]
         return max(half) / half[0] * 100 - 100
 
