@@ -197,7 +197,8 @@ def niceness(pid: int) -> list[int]:
     """Of all threads of a process, and of those of its children; the process itself first."""
     tasks = Path(f"/proc/{pid}/task")
     children = [int(child) for task in tasks.iterdir() for child in (task / "children").read_text().split()]
-    mine = [os.getpriority(os.PRIO_PROCESS, int(task.name)) for task in sorted(tasks.iterdir())]
+    threads = [pid, *(number for number in (int(task.name) for task in tasks.iterdir()) if number != pid)]
+    mine = [os.getpriority(os.PRIO_PROCESS, number) for number in threads]
     return mine + [one for child in children for one in niceness(child)]
 
 
