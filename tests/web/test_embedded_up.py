@@ -85,8 +85,10 @@ class Installation:
 
     def _noted(self) -> bool:
         for name, process in self.processes().items():
-            with contextlib.suppress(FileNotFoundError, ProcessLookupError):
-                self.first.setdefault(name, (process["pid"], interprets(process["pid"])))
+            # Read again and again: one that is only just being made has nothing of its own yet.
+            if self.first.get(name, (process["pid"],))[0] == process["pid"]:
+                with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+                    self.first[name] = process["pid"], interprets(process["pid"])
         return True
 
     def are_ready(self) -> bool:
