@@ -15,7 +15,7 @@ from bench.clock import use_processor_time
 from bench.scenarios import SCENARIOS, Scenario
 from bench.soak import SOAK_SESSIONS, TIMES_COUNT
 
-SCALE = {"ms": 1e3, "us": 1e6, "%": 1.0}
+SCALE = {"ms": 1e3, "us": 1e6, "%": 1.0, "x": 1.0}
 # What a benchmark of several sizes has at the end of its id.
 SIZE = re.compile(r"(-(S|M|L|XL|\d+k?))+$")
 LEAST_RUNS, MOST_RUNS, SECONDS = 3, 50, 5.0

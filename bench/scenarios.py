@@ -10,6 +10,7 @@ from bench.clock import clock
 from bench.clusters import GANG, SIZES, Size, objects
 from bench.console import grid, tree_page
 from bench.persist import persist
+from bench.policies import VOLCANO, each_plugin, other_policy
 from bench.push import unchanged_push
 from bench.reasons import reasons
 from bench.review import review
@@ -74,6 +75,12 @@ SCENARIOS = (
     Scenario("A1-L", "ms", 60.0, cold_session(snapshots.SIZES["L"])),
     Scenario("A1-XL", "ms", 150.0, cold_session(snapshots.SIZES["XL"])),
     Scenario("A1-XL-500", "ms", 1000.0, cold_session(snapshots.SIZES["XL"], classes=500)),
+    *(Scenario(f"A15-{size}", "x", 3.0, each_plugin(snapshots.SIZES[size]), once=True) for size in ("S", "M", "XL")),
+    *(
+        Scenario(f"A16-{name}-{size}", "x", 3.0, other_policy(snapshots.SIZES[size], name), once=True)
+        for name in VOLCANO
+        for size in ("S", "M", "XL")
+    ),
     Scenario("A2", "ms", 5.0, steady_session(snapshots.SIZES["XL"])),
     Scenario("A2-nodes", "ms", 5.0, steady_session(snapshots.SIZES["XL"], nodes=100)),
     *(Scenario(name, "ms", target, storm(name)) for name, target in STORM_TARGETS),

@@ -10,14 +10,11 @@ from __future__ import annotations
 from functools import partial
 from typing import ClassVar
 
-import numpy as np
-
 from scheduler_core.actions.support.admission import renew_promise
 from scheduler_core.actions.support.placement import place
 from scheduler_core.actions.support.pod_cycle import PodCycle
-from scheduler_core.actions.support.reservations import settle_promises
-from scheduler_core.actions.support.rotation import Rotation
-from scheduler_core.actions.support.turns import CompiledTurns, plain_policy
+from scheduler_core.actions.support.policy_forms import policy_forms
+from scheduler_core.actions.support.turns import CompiledTurns
 from scheduler_core.framework.plugin import Action, Argument
 from scheduler_core.framework.session import Session
 from scheduler_core.framework.statement import Statement
@@ -82,48 +79,7 @@ class Allocate(Action):
         waiting = candidates(session)
         if not waiting.any():
             return
-        forms = plain_policy(session)
-        if forms is not None:
-            CompiledTurns(session, forms, waiting).run(waiting, partial(self._try, session))
-            return
-        rotation = Rotation(session, np.flatnonzero(waiting).tolist())
-        while (queue := rotation.best_queue()) is not None:
-            if session.hooks.any_true("overused", queue):
-                rotation.drop(queue)
-                continue
-            gang = rotation.pop(queue)
-            if self._try(session, gang):
-                rotation.push(gang)
-
-    def _try(self, session: Session, gang: int) -> bool:
-        """One turn of a gang; True when it got something and has tasks left."""
-        statement = session.statement()
-        settle_promises(session, statement, gang)
-        failed: dict[int, None] = {}
-        placed = len(statement.operations)
-        for task in session.pending_tasks(gang):
-            if session.cluster.class_of(task).best_effort:
-                continue
-            cls = int(session.tasks.cls[task])
-            if cls in failed:
-                continue
-            if place(session, statement, task) is None:
-                failed[cls] = None
-                if not self._worth_going_on(session, gang, failed):
-                    break
-            elif session.is_ready(gang):
-                break
-        progress = len(statement.operations) > placed
-        if not self._finish(session, gang, statement):
-            return False
-        return progress and session.is_ready(gang) and self._has_more(session, gang, failed)
-
-    def _worth_going_on(self, session: Session, gang: int, failed: dict[int, None]) -> bool:
-        """Could the gang still reach its minimum with the classes that have not failed (semantics 2.2)?"""
-        left = sum(1 for t in session.pending_tasks(gang) if int(session.tasks.cls[t]) not in failed)
-        # Upstream gives up by minMember, whichever plugins there are.
-        short = session.needed(gang) if session.compat else session.short_of_start(gang)
-        return short <= left
+        CompiledTurns(session, policy_forms(session), waiting).run(waiting, partial(self._finish, session))
 
     def _finish(self, session: Session, gang: int, statement: Statement) -> bool:
         """Bind, keep as promises, or undo; True when something was kept."""
@@ -161,13 +117,6 @@ class Allocate(Action):
         for task in session.pending_tasks(gang):
             if session.cluster.class_of(task).best_effort and session.short_of_start(gang):
                 place(session, statement, task)
-
-    def _has_more(self, session: Session, gang: int, failed: dict[int, None]) -> bool:
-        cls = session.tasks.cls
-        return any(
-            int(cls[t]) not in failed and not session.cluster.class_of(t).best_effort
-            for t in session.gangs.with_status(gang, TaskStatus.PENDING)
-        )
 
 
 def is_candidate(session: Session, gang: int) -> bool:

@@ -7,7 +7,7 @@ cards tested again -> keep it only if the gang can run with it. Source: volcano-
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from functools import partial
 from typing import ClassVar
 
@@ -19,6 +19,7 @@ from scheduler_core.actions.support.attempt import Attempt, record
 from scheduler_core.actions.support.claim_story import ClaimRecorder
 from scheduler_core.actions.support.claims import CompiledClaims, plain_claims
 from scheduler_core.actions.support.placement import place
+from scheduler_core.actions.support.policy_forms import PolicyForms
 from scheduler_core.actions.support.reach import useful_nodes
 from scheduler_core.actions.support.reservations import RESERVATION_SECONDS, cool_down, reserve
 from scheduler_core.actions.support.rotation import Rotation
@@ -27,7 +28,6 @@ from scheduler_core.actions.support.upstream_reclaim import reclaim_as_upstream
 from scheduler_core.actions.support.victim_search import VictimSearch
 from scheduler_core.actions.support.victims import Victims
 from scheduler_core.algorithms.victims import Unit
-from scheduler_core.framework.forms import Form
 from scheduler_core.framework.gang_votes import gang_votes
 from scheduler_core.framework.plugin import Action, Argument
 from scheduler_core.framework.quota_room import quota_room
@@ -76,7 +76,7 @@ class Reclaim(Action):
                 continue
             self._reclaim_for(session, rotation.pop(queue))
 
-    def _serve(self, session: Session, forms: dict[str, list[Sequence[Form]]], starving: list[int]) -> None:
+    def _serve(self, session: Session, forms: PolicyForms, starving: list[int]) -> None:
         """The same turns in compiled code."""
         waiting: Bools = np.zeros(len(session.gangs), dtype=np.bool_)
         waiting[starving] = True

@@ -34,6 +34,12 @@ _STATES_KEPT = 3
 _LOOP: dict[str, Any] = {"_nrt": False, "error_model": "numpy"}
 
 
+# What compiled functions are given: for a literal True or -1 Numba would compile them once more.
+YES: Any = np.bool_(True)
+NO: Any = np.bool_(False)
+NONE: Any = np.int64(-1)
+ZERO: Any = np.int64(0)
+
 _BRANCHY: set[str] = set()
 
 
@@ -89,6 +95,12 @@ def compiled_apart(function: F) -> F:
 def compiled_inline(function: F) -> F:
     """A small function that compiled ones call; it is compiled into them."""
     return cast("F", numba.njit(nogil=True, inline="always")(function))
+
+
+@compiled_inline
+def int64(value: Any) -> Any:
+    """A number of 32 bits or a literal as what a compiled function is given elsewhere too."""
+    return np.int64(value)
 
 
 class _Heard(event.Listener):

@@ -9,12 +9,12 @@ Source: Weng et al., Beware of Fragmentation (FGD), USENIX ATC 2023, sections 3 
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from scheduler_core.algorithms.compiled import compiled, compiled_inline
+from scheduler_core.algorithms.compiled import compiled, compiled_inline, compiled_loop
 from scheduler_core.model.resources import MILLI
 
 Ints = npt.NDArray[np.int64]
@@ -43,15 +43,21 @@ class Mix(NamedTuple):
     serves: Bools
     share: Floats
 
+    @classmethod
+    def empty(cls, cards: int) -> Mix:
+        """No tasks, of so many card types."""
+        none: Ints = np.zeros(0, dtype=np.int64)
+        return cls(none, none, none, none, np.zeros((0, cards), dtype=np.bool_), np.zeros(0, dtype=np.float64))
+
 
 class Task(NamedTuple):
-    """The task that is to be placed: amounts, and its card types, the preferred first (int64)."""
+    """The task that is to be placed: amounts, and its card types, the preferred first."""
 
     cpu: int
     memory: int
     whole: int
     share: int
-    cards: Ints
+    cards: npt.NDArray[np.signedinteger[Any]]
 
 
 class Cards(NamedTuple):
@@ -66,8 +72,8 @@ class Cards(NamedTuple):
     left: Ints
 
 
-@compiled
-def _of_one(left: Ints, kind: Ints, size: int, cpu: int, memory: int, mix: Mix) -> float:
+@compiled_loop
+def of_one(left: Ints, kind: Ints, size: int, cpu: int, memory: int, mix: Mix) -> float:
     """Expected fragmentation of one node in milli-cards: ``size`` cards with what is left and their types."""
     total = 0
     for card in range(size):
@@ -126,24 +132,24 @@ def expected_fragments(nodes: Ints, cpu: Ints, memory: Ints, cards: Cards, mix: 
     for i in range(len(nodes)):
         node = nodes[i]
         size = _gather(node, cards, left, kind)
-        found[i] = _of_one(left, kind, size, cpu[node], memory[node], mix)
+        found[i] = of_one(left, kind, size, cpu[node], memory[node], mix)
     return found
 
 
-@compiled
-def _score(before: float, after: float) -> int:
+@compiled_loop
+def growth_score(before: float, after: float) -> int:
     """0 to 100, whole numbers as the source has them: the less fragmentation grows, the higher."""
     return int(100.0 / (1.0 + np.exp((after - before) / _SCALE)))
 
 
 @compiled_inline
-def _fullness(cpu: int, memory: int, cards: int, most: Ints) -> float:
+def fullness(cpu: int, memory: int, cards: int, most: Ints) -> float:
     """0 to 1, below 1: how little is left, against the most that any node has of cpu, memory and milli-cards."""
     return float(3.0 - cpu / most[0] - memory / most[1] - cards / most[2]) / 3.001
 
 
-@compiled
-def _best_card(
+@compiled_loop
+def best_card(
     left: Ints, kind: Ints, size: int, cpu: int, memory: int, before: float, task: Task, mix: Mix
 ) -> tuple[int, int]:
     """Score and place (among the gathered cards) of the best card for a share; place -1 where none has room."""
@@ -153,7 +159,7 @@ def _best_card(
             if kind[card] != task.cards[option] or left[card] < task.share:
                 continue
             left[card] -= task.share
-            score = _score(before, _of_one(left, kind, size, cpu, memory, mix))
+            score = growth_score(before, of_one(left, kind, size, cpu, memory, mix))
             left[card] += task.share
             if score > best:
                 best, place = score, card
@@ -162,8 +168,8 @@ def _best_card(
     return best, place
 
 
-@compiled
-def _take_whole(left: Ints, kind: Ints, size: int, task: Task) -> bool:
+@compiled_loop
+def take_whole(left: Ints, kind: Ints, size: int, task: Task) -> bool:
     """Take entirely free cards of the first type that has enough of them."""
     for option in range(len(task.cards)):
         free = 0
@@ -207,16 +213,16 @@ def growth_scores(
         size = _gather(node, cards, left, kind)
         held = left[:size].sum()
         if task.share > 0:
-            score, place = _best_card(left, kind, size, cpu_left, memory_left, before[node], task, mix)
+            score, place = best_card(left, kind, size, cpu_left, memory_left, before[node], task, mix)
             if place < 0:
                 continue
             held -= task.share
-        elif task.whole == 0 or _take_whole(left, kind, size, task):
-            score = _score(before[node], _of_one(left, kind, size, cpu_left, memory_left, mix))
+        elif task.whole == 0 or take_whole(left, kind, size, task):
+            score = growth_score(before[node], of_one(left, kind, size, cpu_left, memory_left, mix))
             held -= task.whole * MILLI
         else:
             continue
-        found[i] = score + _fullness(cpu_left, memory_left, held, most)
+        found[i] = score + fullness(cpu_left, memory_left, held, most)
     return found
 
 
@@ -228,7 +234,7 @@ def best_card_for_share(
     size = _most_cards(cards)
     left, kind = np.zeros(size, dtype=np.int64), np.zeros(size, dtype=np.int64)
     size = _gather(node, cards, left, kind)
-    _, place = _best_card(left, kind, size, cpu[node] - task.cpu, memory[node] - task.memory, before, task, mix)
+    _, place = best_card(left, kind, size, cpu[node] - task.cpu, memory[node] - task.memory, before, task, mix)
     if place < 0:
         return -1, -1
     number = 0

@@ -5,7 +5,7 @@ What leaves is counted by :mod:`scheduler_core.algorithms.victims_room`, for one
 
 from __future__ import annotations
 
-from scheduler_core.algorithms.compiled import compiled_apart, compiled_branchy
+from scheduler_core.algorithms.compiled import NO, YES, ZERO, compiled_apart, compiled_branchy
 from scheduler_core.algorithms.victims_room import (
     FIRST,
     LAST,
@@ -67,7 +67,7 @@ def note_alone(
         if again:
             continue
         capacity(field, ask, limits, alone, level, node, fits)
-        here = 0
+        here = ZERO
         for option in range(len(fits)):
             here += fits[option]
         out[FITS] = min(wanted, out[FITS] + here)
@@ -81,10 +81,10 @@ def _note_node(field: Field, ask: Ask, limits: Ints, alone: Bools, level: int, n
     """Put a node among those that are noted, by how many fit there and by what is short."""
     what, free, after, need = UNCOUNTED, 0, 0, 0
     for option in range(len(ask.types)):
-        usable = _usable(field, ask, alone, level, option, node, True)
+        usable = _usable(field, ask, alone, level, option, node, YES)
         if limits[option] > 0 and (what == UNCOUNTED or usable > after):
             what, after, need = ask.types[option], usable, ask.share or ask.whole * CARD_MILLI
-            free = _usable(field, ask, alone, level, option, node, False)
+            free = _usable(field, ask, alone, level, option, node, NO)
     if what == UNCOUNTED or (not fits and after >= need):
         for r in range(ask.amounts.shape[1]):
             row = ask.amounts[0, r]

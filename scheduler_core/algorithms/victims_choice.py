@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from scheduler_core.algorithms.compiled import compiled_branchy, compiled_inline
+from scheduler_core.algorithms.compiled import NO, NONE, YES, ZERO, compiled_branchy, compiled_inline
 from scheduler_core.algorithms.victims_heap import KEY, before
 from scheduler_core.algorithms.victims_room import (
     FIRST,
@@ -150,7 +150,7 @@ def set_unit(field: Field, ask: Ask, limits: Ints, choice: Choice, unit: int, ta
 @compiled_inline
 def take(field: Field, ask: Ask, limits: Ints, choice: Choice, unit: int) -> None:
     """Choose a unit and note it as picked."""
-    set_unit(field, ask, limits, choice, unit, True)
+    set_unit(field, ask, limits, choice, unit, YES)
     choice.picked[choice.control[PICKED]] = unit
     choice.control[PICKED] += 1
 
@@ -189,7 +189,7 @@ def units_on(field: Field, ask: Ask, choice: Choice, level: int, node: int) -> i
 @compiled_branchy
 def cheapest_on(field: Field, ask: Ask, choice: Choice, level: int, node: int, key: Ints) -> bool:
     """The key of the cheapest unit of a node: no offer of the node can come before it. False without any unit."""
-    least = -1
+    least = NONE
     for piece in range(field.node_start[node], field.node_start[node + 1]):
         for column in range(WHOLE, SINGLE + 1):
             unit = field.pieces[piece, column]
@@ -244,9 +244,9 @@ def offer(field: Field, ask: Ask, limits: Ints, choice: Choice, level: int, node
     key[4] = node
     for i in range(found):
         unit = here[i]
-        mark(field, choice, unit, True)
+        mark(field, choice, unit, YES)
         enough = gains(field, ask, limits, choice, node)
-        mark(field, choice, unit, False)
+        mark(field, choice, unit, NO)
         if enough:
             choice.scratch[BEST, 0] = unit
             key[0], key[1], key[2], key[3] = field.units[unit, WORK], 1, field.units[unit, ask.size], unit
@@ -262,14 +262,14 @@ def _several(field: Field, ask: Ask, limits: Ints, choice: Choice, node: int, fo
     """Sets of two and more of ``scratch[HERE]``, against the best single one."""
     here, best, path = choice.scratch[HERE], choice.scratch[BEST], choice.scratch[PATH]
     for i in range(found):
-        mark(field, choice, here[i], True)
+        mark(field, choice, here[i], YES)
     enough = gains(field, ask, limits, choice, node)
     for i in range(found):
-        mark(field, choice, here[i], False)
+        mark(field, choice, here[i], NO)
     if not enough:
         return known
     new = choice.keys[0]
-    depth, at, tries, work = 0, 0, 0, np.int64(0)
+    depth, at, tries, work = ZERO, 0, 0, ZERO
     while True:
         back = at >= found or tries >= (_TRIES if known else _MOST_TRIES)
         if not back:
@@ -277,7 +277,7 @@ def _several(field: Field, ask: Ask, limits: Ints, choice: Choice, node: int, fo
             at += 1
             if not may_join(field, choice, unit) or (known and work + field.units[unit, WORK] > key[0]):
                 continue
-            mark(field, choice, unit, True)
+            mark(field, choice, unit, YES)
             work += field.units[unit, WORK]
             path[depth] = unit
             depth += 1
@@ -296,7 +296,7 @@ def _several(field: Field, ask: Ask, limits: Ints, choice: Choice, node: int, fo
             break
         depth -= 1
         last = path[depth]
-        mark(field, choice, last, False)
+        mark(field, choice, last, NO)
         work -= field.units[last, WORK]
         if back:
             at = 0
@@ -306,7 +306,7 @@ def _several(field: Field, ask: Ask, limits: Ints, choice: Choice, node: int, fo
     if known > 1:
         # Units that are not needed, the most work first.
         for i in range(known):
-            mark(field, choice, best[i], True)
+            mark(field, choice, best[i], YES)
         place = 0
         for _ in range(known):
             dearest = -1
@@ -314,16 +314,16 @@ def _several(field: Field, ask: Ask, limits: Ints, choice: Choice, node: int, fo
                 if choice.chosen[best[i]] and (
                     dearest < 0 or field.units[best[i], WORK] >= field.units[best[dearest], WORK]
                 ):
-                    mark(field, choice, best[i], False)
+                    mark(field, choice, best[i], NO)
                     if gains(field, ask, limits, choice, node):
                         dearest = i
-                    mark(field, choice, best[i], True)
+                    mark(field, choice, best[i], YES)
             if dearest < 0:
                 break
-            mark(field, choice, best[dearest], False)
+            mark(field, choice, best[dearest], NO)
         for i in range(known):
             if choice.chosen[best[i]]:
-                mark(field, choice, best[i], False)
+                mark(field, choice, best[i], NO)
                 best[place] = best[i]
                 place += 1
         known = place

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from scheduler_core.algorithms.compiled import compiled_branchy, compiled_inline
+from scheduler_core.algorithms.compiled import ZERO, compiled_branchy, compiled_inline
 
 Ints = npt.NDArray[np.int64]
 
@@ -99,7 +99,7 @@ def pop(heap: Heap, key: Ints) -> bool:
         last = current[-1] - 1
         current[-1] = last
         _copy(keys[last], keys[0])
-        _down(keys, last, 0)
+        _down(keys, last, ZERO)
         if valid:
             return True
     return False

@@ -6,7 +6,7 @@ holds on its node. All amounts are integers; tables are few and wide, since comp
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -21,7 +21,7 @@ Bools = npt.NDArray[np.bool_]
 # More than any node takes: a request that asks a node for nothing countable.
 PLENTY = 1 << 30
 # The level of what cannot be taken at the moment, above every level that is asked for.
-NEVER = 1 << 30
+NEVER: Any = np.int64(1 << 30)
 
 # Columns of pieces: where, the units it leaves with (-1 = none), class, card type (-1 = none), milli-cards of each card
 # held; then what only the making of units reads; then words of 63 bits with the cards of the node that are held.

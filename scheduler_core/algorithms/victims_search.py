@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from scheduler_core.algorithms.compiled import compiled_branchy, compiled_inline
+from scheduler_core.algorithms.compiled import NO, YES, compiled_branchy, compiled_inline
 from scheduler_core.algorithms.victims_choice import (
     BEST,
     NAMES,
@@ -128,9 +128,9 @@ def reprieve(field: Field, ask: Ask, limits: Ints, choice: Choice, wanted: int) 
     kept = 0
     for i in range(count):
         unit = units[i]
-        set_unit(field, ask, limits, choice, unit, False)
+        set_unit(field, ask, limits, choice, unit, NO)
         if total(choice, limits) < wanted:
-            set_unit(field, ask, limits, choice, unit, True)
+            set_unit(field, ask, limits, choice, unit, YES)
             units[kept] = unit
             kept += 1
     choice.control[PICKED] = kept
@@ -147,7 +147,7 @@ def _dearer(field: Field, a: int, b: int) -> bool:
 def let_go(field: Field, ask: Ask, limits: Ints, choice: Choice) -> None:
     """Let all chosen units go."""
     for i in range(choice.control[PICKED]):
-        set_unit(field, ask, limits, choice, choice.picked[i], False)
+        set_unit(field, ask, limits, choice, choice.picked[i], NO)
     choice.control[PICKED] = 0
 
 
@@ -229,7 +229,7 @@ def next_better(
             at += 1
             if work + field.units[unit, WORK] > most or not may_join(field, choice, unit):
                 continue
-            set_unit(field, ask, limits, choice, unit, True)
+            set_unit(field, ask, limits, choice, unit, YES)
             work += field.units[unit, WORK]
             path[depth] = unit
             depth += 1
@@ -242,7 +242,7 @@ def next_better(
             return found, tests
         depth -= 1
         last = path[depth]
-        set_unit(field, ask, limits, choice, last, False)
+        set_unit(field, ask, limits, choice, last, NO)
         work -= field.units[last, WORK]
         if back:
             at = 0

@@ -119,10 +119,7 @@ class Candidates:
             task: whose place it is, for what plugins say of single tasks; -1 = any task of the class.
         """
         view = self.view(cls)
-        only, extra = self._of_task(task)
-        if self._search is not None:
-            fitting = np.logical_or.reduce([view.now[i] | view.future[i] for i, ok in enumerate(options) if ok])
-            only = self._search.looked_at(fitting if only is None else fitting & only)
+        only, extra = self.looked_at(cls, options, task)
         stages = [(view.now, True)] if now else []
         if future:
             stages.append((view.future, False))
@@ -172,6 +169,15 @@ class Candidates:
         answers = (call(task) for _, call in self._hooks.flat("task_predicate"))
         return [answer for answer in answers if answer is not None]
 
+    def looked_at(self, cls: TaskClass, options: Sequence[bool], task: int) -> tuple[Bools | None, Floats | None]:
+        """Nodes that are looked at for a task, and what is added to their score; None = all, nothing."""
+        only, extra = self._of_task(task)
+        if self._search is not None:
+            view = self.view(cls)
+            fitting = np.logical_or.reduce([view.now[i] | view.future[i] for i, ok in enumerate(options) if ok])
+            only = self._search.looked_at(fitting if only is None else fitting & only)
+        return only, extra
+
     def _of_task(self, task: int) -> tuple[Bools | None, Floats | None]:
         """Mask and score that plugins add for one task; None where they add nothing."""
         only: Bools | None = None
@@ -200,10 +206,10 @@ class Candidates:
                 free = cards.free_now(card, node) if now else cards.free_future(card, node)
                 chosen = choose_cards(free, cls.whole, cls.share)
                 if chosen is not None:
-                    return Spot(node, card, self._wished(cls, card, node, free) or chosen, now)
+                    return Spot(node, card, self.wished(cls, card, node, free) or chosen, now)
         return None
 
-    def _wished(self, cls: TaskClass, card: int, node: int, free: list[int]) -> tuple[int, ...] | None:
+    def wished(self, cls: TaskClass, card: int, node: int, free: list[int]) -> tuple[int, ...] | None:
         """The cards that a plugin asks for, if they have room."""
         need = cls.share or MILLI
         for _, call in self._hooks.flat("card_choice"):

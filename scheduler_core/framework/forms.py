@@ -16,11 +16,15 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from scheduler_core.state.status import Bools, Floats, Ints
+from scheduler_core.framework.kernels.terms import OWN
+from scheduler_core.state.status import Bools, Floats, Index, Ints
 from scheduler_core.state.task_class import TaskClass
 
 if TYPE_CHECKING:
+    from scheduler_core.algorithms.fragmentation import Mix
     from scheduler_core.framework.combine import Hooks
+    from scheduler_core.framework.named_resources import NamedResources
+    from scheduler_core.framework.resource_rows import ResourceRows
 
 
 class StaticKey(msgspec.Struct, frozen=True, gc=False):
@@ -43,10 +47,42 @@ class ReadyKey(msgspec.Struct, frozen=True, gc=False):
     of_gang: Callable[[int], bool]
 
 
+class GangShare(msgspec.Struct, frozen=True, gc=False):
+    """``job_order``: the gang with the smaller dominant share goes first; at most one in a policy.
+
+    Attributes:
+        rows: what counts, and the totals; numbers that float64 holds exactly.
+    """
+
+    rows: ResourceRows
+
+    def values(self) -> Floats:
+        """float64 (G,): the shares as they are now."""
+        held, total = self.rows.held_by_gangs(), np.array(self.rows.total, dtype=np.int64)[:, None]
+        parts = np.where(total > 0, held / np.maximum(total, 1), 1.0)
+        found: Floats = np.where(held > 0, parts, 0.0).max(axis=0, initial=0.0)
+        return found
+
+
 class ShareKey(msgspec.Struct, frozen=True, gc=False):
-    """``queue_order``: the queue with the smaller largest used part of a limit; see :class:`Limits`."""
+    """``queue_order``: the queue with the smaller largest used part of a limit; at most one in a policy.
+
+    Attributes:
+        limits: int64 (rows, Q), ``NO_LIMIT`` = none.
+        sums: the ledger rows that each row adds up; None = the rows are those of the ledger.
+        least: float64 (Q,), the share of a queue that uses nothing; None = 0.
+    """
 
     limits: Ints
+    sums: list[list[int]] | None = None
+    least: Floats | None = None
+
+
+class Overused(msgspec.Struct, frozen=True, gc=False):
+    """``overused``: the queue has bound as much as the limits of all rows; see :class:`ShareKey`."""
+
+    limits: Ints
+    sums: list[list[int]]
 
 
 class Members(msgspec.Struct, frozen=True, gc=False):
@@ -59,6 +95,18 @@ class Members(msgspec.Struct, frozen=True, gc=False):
     others: Bools
 
 
+class Silent(msgspec.Struct, frozen=True, gc=False):
+    """``job_pipelined``, ``job_enqueueable``: no say but about some gangs, which go through Python.
+
+    Attributes:
+        others: bool (G,), gangs about which the function may decide.
+        permits: of the others it permits all, instead of abstaining; for ``job_enqueueable``.
+    """
+
+    others: Bools
+    permits: bool = False
+
+
 class Suspects(msgspec.Struct, frozen=True, gc=False):
     """``job_valid``, ``job_problem``, ``task_predicate``, ``task_node_order``: for which gangs the function may answer.
 
@@ -67,6 +115,16 @@ class Suspects(msgspec.Struct, frozen=True, gc=False):
     """
 
     gangs: Bools
+
+
+class OfQueue(msgspec.Struct, frozen=True, gc=False):
+    """``task_predicate``, ``task_node_order``: the same for all tasks of a queue.
+
+    Attributes:
+        nodes: by number of the queue, for a predicate bool (N,), for a score float64 (N,).
+    """
+
+    nodes: Callable[[int], Bools | Floats]
 
 
 class Limits(msgspec.Struct, frozen=True, gc=False):
@@ -81,6 +139,42 @@ class Limits(msgspec.Struct, frozen=True, gc=False):
     limits: Ints
     named: Bools
     counted: Bools
+
+
+class RowLimits(msgspec.Struct, frozen=True, gc=False):
+    """``allocatable``: what the queue's tasks have and are promised, and the task, stay within limits by resource.
+
+    Attributes:
+        rows: the resources.
+        limits: int64 (rows, Q).
+    """
+
+    rows: ResourceRows
+    limits: Ints
+
+
+class RowCeilings(msgspec.Struct, frozen=True, gc=False):
+    """``job_enqueueable``: a gang's minimum, what is in use and what is promised stay within limits by resource.
+
+    Attributes:
+        rows: the resources.
+        limits, used: int64 (rows, Q); of the gang's queue, or what is so for all queues together.
+        whole: they are of all queues together, and so are the promises that count.
+        waved: bool (G,), gangs that are let in without a look.
+        back: int64 (rows, Q), what a gang of the queue could take back and does not count as used; None = nothing.
+        takes_back: bool (G,), who may take back.
+        line, held: int64 (rows, Q), a gang takes back only within the line of its queue, by what it holds.
+    """
+
+    rows: ResourceRows
+    limits: Ints
+    used: Ints
+    whole: bool
+    waved: Bools
+    back: Ints | None = None
+    takes_back: Bools | None = None
+    line: Ints | None = None
+    held: Ints | None = None
 
 
 class Ceilings(msgspec.Struct, frozen=True, gc=False):
@@ -119,14 +213,39 @@ class Term(msgspec.Struct, frozen=True, gc=False):
         kind: of :mod:`scheduler_core.framework.kernels.terms`.
         weight: factor.
         of_class: for ``STATIC``, float64 (N,) of a class, or None for all zero.
+        resources, row_weights: for ``PACK`` and ``SHAPE``, which resources count and what each weighs.
+        line: for ``SHAPE``, where its points are (percent in use, rising) and the score at each, float64.
+        fragments: for ``FRAGMENTS``, the usual tasks, and int64 (3,), the most cpu, memory and milli-cards of any node.
+        call: for ``OWN``, the function itself.
     """
 
     kind: int
     weight: float = 1.0
     of_class: Callable[[TaskClass], Floats | None] | None = None
+    resources: NamedResources | None = None
+    row_weights: Floats | None = None
+    line: tuple[Floats, Floats] | None = None
+    fragments: tuple[Mix, Ints] | None = None
+    call: Callable[[TaskClass, Index], Floats] | None = None
 
 
-Form = StaticKey | ReadyKey | ShareKey | Members | Suspects | Limits | Ceilings | Claimants | Term
+Form = (
+    StaticKey
+    | ReadyKey
+    | GangShare
+    | ShareKey
+    | Members
+    | Silent
+    | Suspects
+    | OfQueue
+    | Limits
+    | Overused
+    | RowLimits
+    | RowCeilings
+    | Ceilings
+    | Claimants
+    | Term
+)
 
 
 def forms_of(hooks: Hooks, point: str) -> list[Sequence[Form]] | None:
@@ -138,6 +257,13 @@ def forms_of(hooks: Hooks, point: str) -> list[Sequence[Form]] | None:
             return None
         found.append(forms)
     return found
+
+
+def terms_of(hooks: Hooks) -> list[Sequence[Form]]:
+    """The terms of the node score, plugin by plugin; a function without a form is a term of its own."""
+    flat = hooks.flat("node_order")
+    found = [(form_of(call, "node_order"), call) for _, call in flat]
+    return [[Term(OWN, call=call)] if forms is None else forms for forms, call in found]
 
 
 def form_of(call: Callable[..., Any], point: str) -> Sequence[Form] | None:

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from scheduler_core.algorithms.member_sums import waiting_members
-from scheduler_core.framework.forms import ReadyKey, StaticKey, Suspects, dense_ranks, forms_of
+from scheduler_core.framework.forms import Claimants, GangShare, ReadyKey, StaticKey, Suspects, forms_of
+from scheduler_core.framework.job_order import JobOrder
 from scheduler_core.framework.promises import Minimums
 from scheduler_core.state.status import PENDING, Bools, Floats, Index, Ints
 
@@ -131,6 +132,20 @@ class GangColumns:
             found[gang] = session.hooks.refusal("job_valid", gang) is None
         return found
 
+    @cached_property
+    def may_reclaim(self) -> Bools:
+        """bool (G,): gangs that no plugin keeps from taking back."""
+        session, size = self._session, len(self._session.gangs)
+        forms = forms_of(session.hooks, "reclaimer")
+        if forms is None:
+            refusal = session.hooks.refusal
+            return np.array([refusal("reclaimer", gang) is None for gang in range(size)], dtype=np.bool_)
+        found: Bools = np.ones(size, dtype=np.bool_)
+        for form in (form for parts in forms for form in parts):
+            if isinstance(form, Claimants):
+                found &= form.gangs
+        return found
+
     def ready(self, gangs: Ints) -> Bools:
         """bool: whether each of the given gangs goes late where the order asks for readiness."""
         session = self._session
@@ -161,43 +176,32 @@ class GangColumns:
         return self._session.gangs.name_rank
 
     @cached_property
-    def job_order(self) -> tuple[Ints, bool, Ints, Index] | None:
-        """The order of gangs as ranks: int64 (G,) before "is ready", whether that counts, int64 (G,) after it, each
-        gang another; int32 (G,), the gang of each rank. None where a plugin's key has no form."""
+    def job_order(self) -> JobOrder | None:
+        """The order of gangs in words; None where a plugin's key has no form, or two of them are a gang's share."""
         forms = forms_of(self._session.hooks, "job_order")
-        if forms is None:
+        kinds = [type(form) for parts in forms or () for form in parts]
+        if forms is None or max(kinds.count(ReadyKey), kinds.count(GangShare)) > 1:
             return None
-        size = len(self._session.gangs)
-        before: list[Ints | Floats] = []
-        after: list[Ints | Floats] = []
-        counts = False
-        for parts in forms:
-            for form in parts:
-                if isinstance(form, ReadyKey):
-                    counts = True
-                elif isinstance(form, StaticKey):
-                    (after if counts else before).append(form.values)
-        first = dense_ranks(before, size)
-        order = np.lexsort((self.name_rank, self.since, *reversed(after)))
-        last = np.empty(size, dtype=np.int64)
-        last[order] = np.arange(size)
-        return first, counts, last, order.astype(np.int32)
+        return JobOrder(self._session, forms)
 
 
-def waiting_tasks(session: Session, chosen: Bools) -> tuple[Index, Ints] | None:
+def waiting_tasks(session: Session, chosen: Bools) -> tuple[Index, Ints]:
     """Waiting members of the chosen gangs, gang by gang in task order.
 
     Returns:
-        int32 flat, int64 (G + 1,): those of gang g at ``start[g]:start[g + 1]``; None where a plugin's key of tasks has
-        no form. O(gangs + members of those that have any), and a sort for gangs whose members do not lie in order.
+        int32 flat, int64 (G + 1,): those of gang g at ``start[g]:start[g + 1]``. O(gangs + members of those that have
+        any), and a sort for gangs whose members do not lie in order; a call for each where a plugin's key has no form.
     """
     forms = forms_of(session.hooks, "task_order")
-    if forms is None:
-        return None
     tasks, columns, unmoved = session.tasks, session.columns, not session.gangs.versions.any()
     if unmoved and columns.lined is not None and np.array_equal(columns.lined[0], chosen):
         return columns.lined[1].copy(), columns.lined[2].copy()
     slots, start = members_waiting(session, chosen)
+    if forms is None:
+        for first, last in zip(start[:-1].tolist(), start[1:].tolist(), strict=True):
+            if last - first > 1:
+                slots[first:last] = sorted(slots[first:last].tolist(), key=session.task_key)
+        return slots.astype(np.int32), start
     keys = [form.values[slots] for parts in forms for form in parts if isinstance(form, StaticKey)]
     keys += [tasks.number[slots], tasks.created[slots]]
     _sort_within(session, slots, keys)

@@ -112,13 +112,10 @@ class Holders:
     def positions(self, waiting: list[int]) -> dict[int, int]:
         """Place of each waiting gang in its queue, 1 = next."""
         session = self._session
-        columns = session.columns.job_order
-        if columns is not None and waiting:
-            before, late, after, _ = columns
+        order = session.columns.job_order
+        if order is not None and waiting:
             gangs: Ints = np.array(waiting, dtype=np.int64)
-            ready = session.columns.ready(gangs) if late else np.zeros(len(gangs), dtype=np.bool_)
-            order = np.lexsort((after[gangs], ready, before[gangs]))
-            waiting = gangs[order].tolist()
+            waiting = gangs[np.lexsort(order.keys(gangs)[::-1])].tolist()
         else:
             waiting = sorted(waiting, key=session.job_key)
         places: dict[int, int] = {}

@@ -20,6 +20,9 @@ from scheduler_core.state.axes import CPU, FIRST_SCALAR, LEDGER_CARDS, MEMORY
 from scheduler_core.state.status import CHARGED, PENDING, PIPELINED, Bools, Ints
 from scheduler_core.state.task_class import TaskClass
 
+# Whole numbers below this are exact as float64, as which shares are divided.
+_EXACT = 2**53
+
 
 class ResourceRows:
     """Names and amounts. Units: milli-cores, MiB, thousandths of everything else.
@@ -51,6 +54,17 @@ class ResourceRows:
 
     def __len__(self) -> int:
         return len(self.names)
+
+    @property
+    def sums(self) -> list[list[int]]:
+        """By row, the rows of the ledger that it adds up; none of them for a resource that no card is."""
+        of_row = {CPU: [CPU], MEMORY: [MEMORY], **dict(self._summed)}
+        return [of_row.get(row, []) for row in range(len(self))]
+
+    @property
+    def of_ledger(self) -> bool:
+        """Whether the ledger has all of it."""
+        return not self._of_scalar
 
     def _totals(self) -> list[int]:
         nodes, cards = self._session.nodes, self._session.cards
@@ -102,7 +116,10 @@ class ResourceRows:
 
     def of_task(self, task: int) -> list[int]:
         """What one task counts, its cards at the type that it holds."""
-        cls, card = self._session.cluster.class_of(task), int(self._session.tasks.card[task])
+        return self.request_on(self._session.cluster.class_of(task), int(self._session.tasks.card[task]))
+
+    def request_on(self, cls: TaskClass, card: int) -> list[int]:
+        """What one task of a class counts with cards of a type, -1 = none yet."""
         amounts = self.request(cls)
         if card < 0 or not cls.cards or self._of_card[card] == self._of_card[cls.cards[0]]:
             return amounts
@@ -111,6 +128,26 @@ class ResourceRows:
         moved[self._of_card[cls.cards[0]]] -= milli
         moved[self._of_card[card]] += milli
         return moved
+
+    def exact(self) -> bool:
+        """Whether float64 holds all sums exactly."""
+        asked = (amount for cls in self._session.cluster.classes.classes for amount in self.request(cls))
+        return max(max(self.total, default=0), max(asked, default=0)) < _EXACT
+
+    def held_by_gangs(self) -> Ints:
+        """int64 (rows, G): what each gang holds or is promised, where all sums are exact. O(tasks)."""
+        session, tasks = self._session, self._session.tasks
+        counted: Bools = tasks.live & (tasks.gang >= 0) & (CHARGED[tasks.status] | (tasks.status == PIPELINED))
+        at = np.flatnonzero(counted)
+        # Alike are tasks of a class with cards of one type.
+        kinds, which = np.unique(
+            tasks.cls[at].astype(np.int64) * (len(session.axes.cards) + 1) + tasks.card[at] + 1, return_inverse=True
+        )
+        classes = session.cluster.classes.classes
+        alike = (divmod(kind, len(session.axes.cards) + 1) for kind in kinds.tolist())
+        amounts = np.array([self.request_on(classes[cls], card - 1) for cls, card in alike]).reshape(-1, len(self))
+        sums = [np.bincount(tasks.gang[at], amounts[which, row], len(session.gangs)) for row in range(len(self))]
+        return np.array(sums, dtype=np.int64)
 
     def of_gang(self, gang: int) -> list[int]:
         """What a gang holds or is promised."""
@@ -261,6 +298,12 @@ class ResourceRows:
             known = self._scalar_use[queue] = (version, total)
         return known[1]
 
+    def spent(self) -> Ints:
+        """int64 (rows, Q): by queue what its gangs have and are promised up to their minimum."""
+        queues = range(len(self._session.ledger))
+        pairs = ((self.used(queue), self.elastic([queue])) for queue in queues)
+        return columns([[a - b for a, b in zip(used, elastic, strict=True)] for used, elastic in pairs])
+
     # Comparisons --------------------------------------------------------------------------------------------------
 
     def shortfall(
@@ -289,6 +332,19 @@ class ResourceRows:
                     queue=queue,
                 )
         return None
+
+
+def columns(of_queues: Sequence[Sequence[int]]) -> Ints:
+    """int64 (rows, Q) from the amounts of each queue."""
+    return np.array(of_queues, dtype=np.int64).T.copy()
+
+
+def waved(session: Session) -> Bools:
+    """bool (G,): gangs that upstream admits without a look, since their PodGroup says nothing of what they need."""
+    groups = session.gangs.groups if session.compat else ()
+    found: Bools = np.zeros(len(session.gangs), dtype=np.bool_)
+    found[[gang for gang, group in enumerate(groups) if group.min_resources is None]] = True
+    return found
 
 
 def unknown_card(code: ReasonCode, demand: Demand, queue: str = "") -> Shortfall | None:

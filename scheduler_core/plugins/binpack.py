@@ -10,11 +10,14 @@ do not); a card type may be named as well as its Kubernetes resource; a negative
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import ClassVar
 
 import numpy as np
 
 from scheduler_core.algorithms.binpack import packed
+from scheduler_core.framework.forms import Form, Term
+from scheduler_core.framework.kernels.terms import PACK
 from scheduler_core.framework.named_resources import NamedResources, Where
 from scheduler_core.framework.plugin import Argument, Plugin
 from scheduler_core.framework.session import Session
@@ -67,3 +70,10 @@ class Binpack(Plugin):
             resources.used(where), resources.capacity(where), resources.request(cls), self._weights, scale
         )
         return score
+
+    def compiled_form(self, point: str) -> Sequence[Form] | None:
+        """The same, as a term."""
+        if point != "node_order":
+            return None
+        scale = float(self.values["binpack.weight"])
+        return [Term(PACK, scale, resources=self._resources, row_weights=self._weights)]

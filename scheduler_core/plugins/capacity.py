@@ -30,12 +30,14 @@ from scheduler_core.algorithms.queue_entitlements import (
 )
 from scheduler_core.framework.combine import Ballot, Opinion
 from scheduler_core.framework.demand import Demand, Shortfall
+from scheduler_core.framework.forms import Form, RowCeilings, RowLimits, ShareKey, StaticKey, Suspects
 from scheduler_core.framework.plugin import Argument, Plugin
-from scheduler_core.framework.resource_rows import ResourceRows, largest_share, unknown_card
+from scheduler_core.framework.resource_rows import ResourceRows, columns, largest_share, unknown_card, waved
 from scheduler_core.framework.session import Session
 from scheduler_core.model.reason import ReasonCode
 from scheduler_core.model.resources import Amount
 from scheduler_core.model.rules import Rule
+from scheduler_core.state.queue_ledger import NO_LIMIT
 from scheduler_core.state.status import Ints
 from scheduler_core.state.task_class import TaskClass
 
@@ -73,6 +75,30 @@ class Capacity(Plugin):
         self._below = [self.tree.below(q) for q in range(len(queues))]
         self._levels: dict[int, Level] = {}
         self._seen: Ints | None = None
+
+    def compiled_form(self, point: str) -> Sequence[Form] | None:
+        """By the lines of the queues, where there is no tree and the ledger has all resources."""
+        session, rows, ledger = self.session, self.rows, self.session.ledger
+        if point == "job_problem" and not self.compares_queues and not self.tree.problems:
+            return [Suspects(np.zeros(len(session.gangs), dtype=np.bool_))]
+        if self.compares_queues or self.tree.problems or not (rows.of_ledger and rows.exact()):
+            return None
+        if point == "job_enqueueable":
+            return [RowCeilings(rows, columns(self.lines.real), rows.spent(), False, waved(session))]
+        if point == "allocatable":
+            return [RowLimits(rows, columns(self.lines.real))]
+        if point == "queue_order":
+            named = [any(line is not None for line in of_queue) for of_queue in self.lines.deserved]
+            limits = columns([[NO_LIMIT if n is None else n for n in of_queue] for of_queue in self.lines.deserved])
+            born = sorted(range(len(ledger)), key=lambda q: (ledger.queues[q].created, ledger.queues[q].name))
+            place: Ints = np.argsort(np.array(born, dtype=np.int64))
+            return [
+                StaticKey(np.array([-queue.priority for queue in ledger.queues], dtype=np.int64)),
+                ShareKey(limits, rows.sums, np.array([0.0 if one else 1.0 for one in named])),
+                StaticKey(np.array([not one for one in named], dtype=np.int64)),
+                StaticKey(place),
+            ]
+        return None
 
     # Orders -------------------------------------------------------------------------------------------------------
 

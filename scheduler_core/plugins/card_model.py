@@ -13,11 +13,13 @@ ordinary pods away; here both ways count as a wish, so that pods need not be rew
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import ClassVar
 
 import numpy as np
 
+from scheduler_core.framework.forms import Form, Term
+from scheduler_core.framework.kernels.terms import STATIC
 from scheduler_core.framework.named_resources import Where
 from scheduler_core.framework.plugin import Argument, Plugin
 from scheduler_core.framework.session import Session
@@ -85,6 +87,13 @@ class CardModel(Plugin):
 
     def node_order(self, cls: TaskClass, where: Where) -> Floats:
         """100 x weight x 0.5^index for the first preferred model that the node has; float64."""
+        return self._score(cls)[where]
+
+    def compiled_form(self, point: str) -> Sequence[Form] | None:
+        """What models a node has does not change in a session."""
+        return [Term(STATIC, of_class=self._score)] if point == "node_order" else None
+
+    def _score(self, cls: TaskClass) -> Floats:
         wish = cls.marks.get(MODEL, "") if cls.marks.get(MODE) == _PREFERRED else ""
         score = self._scores.get(wish)
         if score is None:
@@ -93,7 +102,7 @@ class CardModel(Plugin):
             for place in range(len(models) - 1, -1, -1):
                 score[self._any(models[place : place + 1])] = 100.0 * 0.5**place * float(self.values["weight"])
             self._scores[wish] = score
-        return score[where]
+        return score
 
     def _any(self, models: Iterable[str]) -> Bools:
         """bool (N,): nodes that have one of the models."""

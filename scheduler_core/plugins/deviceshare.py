@@ -17,7 +17,7 @@ with ``tidesched.io/card-milli`` instead and need no plugin.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
@@ -31,6 +31,8 @@ from scheduler_core.algorithms.devices import (
     assigned,
     wish_of,
 )
+from scheduler_core.framework.forms import Form, Term
+from scheduler_core.framework.kernels.terms import STATIC
 from scheduler_core.framework.plugin import Argument, Plugin
 from scheduler_core.framework.session import Session
 from scheduler_core.model.node_refusal import NodeRefusal
@@ -116,6 +118,10 @@ class DeviceShare(Plugin):
                     score[node] = worth if self.session.compat else worth / len(chosen)
         weighted: Floats = score[where] * float(weight)
         return weighted
+
+    def compiled_form(self, point: str) -> Sequence[Form] | None:
+        """Nothing for classes that are not volatile."""
+        return [Term(STATIC)] if point == "node_order" else None
 
     def bind_notes(self, task: int) -> dict[str, str]:
         """Which cards, as the agents of the node read it."""

@@ -25,6 +25,7 @@ import numpy as np
 from scheduler_core.algorithms.dominant_share import dominant_share, may_take
 from scheduler_core.algorithms.hierarchical_share import CommonLevels, Key, ShareTree, read_path
 from scheduler_core.framework.combine import Opinion
+from scheduler_core.framework.forms import Form, GangShare, Suspects
 from scheduler_core.framework.plugin import Plugin
 from scheduler_core.framework.resource_rows import ResourceRows
 from scheduler_core.framework.session import Session
@@ -83,6 +84,16 @@ class Drf(Plugin):
     def job_order(self, gang: int) -> tuple[float]:
         """The smaller share first; one division that is rounded correctly."""
         return (float(self.share(gang)),)
+
+    def compiled_form(self, point: str) -> Sequence[Form] | None:
+        """A gang's share; of queues only a tree has something to say."""
+        if point == "job_order":
+            return [GangShare(self._rows)] if self._rows.exact() else None
+        if point == "queue_order" and not self._hierarchical:
+            return []
+        if point == "job_problem" and not self._problems:
+            return [Suspects(np.zeros(len(self.session.gangs), dtype=np.bool_))]
+        return None
 
     def preemptable(self, preemptor: int, candidates: Sequence[int]) -> Opinion:
         """Members of gangs that still have no smaller share once they and those before them have left."""

@@ -12,6 +12,7 @@ just go to the first name (on the openb trace that is worth 0.3 points of alloca
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import ClassVar
 
 import numpy as np
@@ -24,6 +25,8 @@ from scheduler_core.algorithms.fragmentation import (
     expected_fragments,
     growth_scores,
 )
+from scheduler_core.framework.forms import Form, Term
+from scheduler_core.framework.kernels.terms import FRAGMENTS
 from scheduler_core.framework.named_resources import Where
 from scheduler_core.framework.plugin import Argument, Plugin
 from scheduler_core.framework.session import Session
@@ -71,6 +74,13 @@ class Fragmentation(Plugin):
             at, nodes.future[CPU], nodes.future[MEMORY], cards, self._most, self._before, self._task(cls), mix
         )
         return score * float(self.values["weight"])
+
+    def compiled_form(self, point: str) -> Sequence[Form] | None:
+        """The same score as a term, which chooses the card of a share too."""
+        if point == "node_order":
+            mix, _ = self._bring_up()
+            return [Term(FRAGMENTS, float(self.values["weight"]), fragments=(mix, self._most))]
+        return [] if point == "card_choice" else None
 
     def card_choice(self, cls: TaskClass, card: int, node: int) -> tuple[int, ...] | None:
         """The card for a share; None for anything else, or where that card has no room yet."""

@@ -13,10 +13,12 @@ group that is not named; ``compatibility: volcano`` does so too). The annotation
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import ClassVar
 
 import numpy as np
 
+from scheduler_core.framework.forms import Form, OfQueue
 from scheduler_core.framework.plugin import Argument, Plugin
 from scheduler_core.framework.session import Session
 from scheduler_core.model.node_refusal import NodeRefusal
@@ -62,6 +64,13 @@ class NodeGroup(Plugin):
         """What the queue prefers."""
         queue = self._queue(task)
         return None if queue < 0 else self._of_queue(queue)[1]
+
+    def compiled_form(self, point: str) -> Sequence[Form] | None:
+        """The queue decides."""
+        if point in ("task_predicate", "task_node_order"):
+            which = 0 if point == "task_predicate" else 1
+            return [OfQueue(lambda queue: self._of_queue(queue)[which])]
+        return None
 
     def _queue(self, task: int) -> int:
         gang = int(self.session.tasks.gang[task])

@@ -15,13 +15,15 @@ annotation are not looked at; which CPUs pods in place hold is what the node rep
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import ClassVar
 
 import numpy as np
 
 from scheduler_core.algorithms.numa import BEST_EFFORT, place, unreserved
 from scheduler_core.algorithms.scoring import normalised
+from scheduler_core.framework.forms import Form, Term
+from scheduler_core.framework.kernels.terms import STATIC
 from scheduler_core.framework.plugin import Argument, Plugin
 from scheduler_core.framework.session import Session
 from scheduler_core.model.node_refusal import NodeRefusal
@@ -82,6 +84,10 @@ class NumaAware(Plugin):
         score[cells == 0] = 0.0
         weighted: Floats = score * float(self.values["weight"])
         return weighted[where]
+
+    def compiled_form(self, point: str) -> Sequence[Form] | None:
+        """Nothing for classes that are not volatile."""
+        return [Term(STATIC)] if point == "node_order" else None
 
     def bind_notes(self, task: int) -> dict[str, str]:
         """CPUs by cell, as Volcano writes them: ``{"numa": {"0": {"cpu": "4"}}}``."""

@@ -12,6 +12,7 @@ an error. With ``compatibility: volcano`` as upstream.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from fractions import Fraction
 from typing import ClassVar
 
@@ -19,11 +20,13 @@ import numpy as np
 
 from scheduler_core.framework.combine import Ballot
 from scheduler_core.framework.demand import Demand, Shortfall
+from scheduler_core.framework.forms import Form, RowCeilings
 from scheduler_core.framework.plugin import Argument, Plugin
-from scheduler_core.framework.resource_rows import ResourceRows, unknown_card
+from scheduler_core.framework.resource_rows import ResourceRows, columns, unknown_card, waved
 from scheduler_core.framework.session import Session
 from scheduler_core.model.pod import ServiceType
 from scheduler_core.model.reason import ReasonCode
+from scheduler_core.state.queue_ledger import NO_LIMIT
 from scheduler_core.state.status import Ints
 
 _TAKING_BACK = ("reclaim", "gangreclaim")
@@ -71,6 +74,30 @@ class Overcommit(Plugin):
             or Ballot.PERMIT
         )
 
+    def compiled_form(self, point: str) -> Sequence[Form] | None:
+        """The same for all gangs, where the ledger has all resources."""
+        session, rows, queues = self.session, self._rows, range(len(self.session.ledger))
+        if point != "job_enqueueable" or not (rows.of_ledger and rows.exact()):
+            return None
+        limits, used = (columns([amounts] * len(queues)) for amounts in (self._limits, self._used()))
+        if not self._takes_back:
+            return [RowCeilings(rows, limits, used, True, waved(session))]
+        no_line = [NO_LIMIT] * len(rows)
+        lines = [no_line if (line := rows.deserved(queue)) is None else line for queue in queues]
+        return [
+            RowCeilings(
+                rows,
+                limits,
+                used,
+                True,
+                waved(session),
+                columns([self._others_surplus(queue) for queue in queues]),
+                session.columns.may_reclaim,
+                columns(lines),
+                columns([rows.used(queue) for queue in queues]),
+            )
+        ]
+
     def _used(self) -> list[int]:
         """What pods take of the nodes; kept until a node changes."""
         changes = len(self.session.nodes.log)
@@ -86,6 +113,10 @@ class Overcommit(Plugin):
             sums = zip(asked, rows.used(queue), own, strict=True)
             if any(amount > 0 and amount + used > most for amount, used, most in sums):
                 return [0] * len(rows)
+        return self._others_surplus(queue)
+
+    def _others_surplus(self, queue: int) -> list[int]:
+        """What other queues use beyond what they deserve and may lose."""
         versions = self.session.ledger.versions
         if self._seen_queues is None or not np.array_equal(self._seen_queues, versions):
             self._surplus = [self._surplus_of(other) for other in range(len(self.session.ledger))]

@@ -16,11 +16,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import ClassVar
 
+import numpy as np
+
 from scheduler_core.algorithms.water_filling import Claim, real_capability, water_filling
 from scheduler_core.framework.combine import Ballot, Opinion
 from scheduler_core.framework.demand import Demand, Shortfall
+from scheduler_core.framework.forms import Form, Overused, RowCeilings, RowLimits, ShareKey, StaticKey
 from scheduler_core.framework.plugin import Plugin
-from scheduler_core.framework.resource_rows import ResourceRows, largest_share, unknown_card
+from scheduler_core.framework.resource_rows import ResourceRows, columns, largest_share, unknown_card, waved
 from scheduler_core.framework.session import Session
 from scheduler_core.model.reason import ReasonCode
 from scheduler_core.model.resources import Amount
@@ -63,6 +66,23 @@ class Proportion(Plugin):
                 found[queue] = amounts
             self._deserved = found
         return self._deserved
+
+    def compiled_form(self, point: str) -> Sequence[Form] | None:
+        """By what queues deserve, where the ledger has all resources."""
+        session, rows = self.session, self.rows
+        if point == "preemptive" or not (rows.of_ledger and rows.exact()):
+            return None
+        if point == "job_enqueueable":
+            return [RowCeilings(rows, columns(self.real), rows.spent(), False, waved(session))]
+        if point in ("queue_order", "overused", "allocatable"):
+            deserved = columns(self.deserved)
+            if point == "overused":
+                return [Overused(deserved, rows.sums)]
+            if point == "allocatable":
+                return [RowLimits(rows, deserved)]
+            priorities = np.array([-queue.priority for queue in session.ledger.queues], dtype=np.int64)
+            return [StaticKey(priorities), ShareKey(deserved, rows.sums)]
+        return None
 
     # Orders -------------------------------------------------------------------------------------------------------
 

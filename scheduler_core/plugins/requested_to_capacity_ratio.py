@@ -12,12 +12,14 @@ the nodes with cards. Allocated is what will be in use once all that leaves has 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
 
 from scheduler_core.algorithms.capacity_shape import shaped
+from scheduler_core.framework.forms import Form, Term
+from scheduler_core.framework.kernels.terms import SHAPE
 from scheduler_core.framework.named_resources import NamedResources, Where
 from scheduler_core.framework.plugin import Argument, Plugin
 from scheduler_core.framework.session import Session
@@ -104,3 +106,10 @@ class RequestedToCapacityRatio(Plugin):
             self._scale,
         )
         return score
+
+    def compiled_form(self, point: str) -> Sequence[Form] | None:
+        """The same, as a term."""
+        if point != "node_order":
+            return None
+        line = self._at, self._score
+        return [Term(SHAPE, self._scale, resources=self._resources, row_weights=self._weights, line=line)]

@@ -23,6 +23,7 @@ import numpy as np
 from scheduler_core.algorithms.node_group import Emptied, Need, choose_group, served
 from scheduler_core.framework.combine import Ballot
 from scheduler_core.framework.demand import Demand
+from scheduler_core.framework.forms import Form, Silent, Suspects
 from scheduler_core.framework.plugin import Argument, Plugin
 from scheduler_core.framework.session import Session
 from scheduler_core.model.node_refusal import NodeRefusal
@@ -109,6 +110,16 @@ class Reservation(Plugin):
         waits = target >= 0 and self.session.needed(target) > 0
         # Kept for a while only: in the end the nodes are free again.
         return (NodeRefusal.RESERVED, mask, np.ones_like(mask)) if waits else None
+
+    def compiled_form(self, point: str) -> Sequence[Form] | None:
+        """Without an election no task is refused anything, and no gang let in."""
+        if self.session.election is None:
+            nobody: Bools = np.zeros(len(self.session.gangs), dtype=np.bool_)
+            if point == "task_predicate":
+                return [Suspects(nobody)]
+            if point == "job_enqueueable":
+                return [Silent(nobody)]
+        return None
 
     def job_enqueueable(self, gang: int, demand: Demand) -> Ballot:
         """The target is let in: its room is what is being kept."""

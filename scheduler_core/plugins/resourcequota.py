@@ -11,10 +11,14 @@ the pods of its namespace. With ``compatibility: volcano`` the whole minimum cou
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import ClassVar
+
+import numpy as np
 
 from scheduler_core.framework.combine import Ballot
 from scheduler_core.framework.demand import Demand, Shortfall
+from scheduler_core.framework.forms import Form, Silent
 from scheduler_core.framework.plugin import Plugin
 from scheduler_core.framework.session import Session
 from scheduler_core.model.reason import ReasonCode
@@ -56,6 +60,13 @@ class ResourceQuotas(Plugin):
                 if short is not None:
                     return short
         return Ballot.PERMIT
+
+    def compiled_form(self, point: str) -> Sequence[Form] | None:
+        """Gangs of namespaces without a quota are let in."""
+        if point != "job_enqueueable":
+            return None
+        namespaces = (group.namespace for group in self.session.gangs.groups)
+        return [Silent(np.array([name in self._quotas for name in namespaces], dtype=np.bool_), permits=True)]
 
     def _counts(self, quota: ResourceQuota, gang: int, asked: Amounts) -> bool:
         """Whether the quota is about the gang."""

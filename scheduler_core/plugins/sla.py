@@ -13,14 +13,19 @@ passed over. With ``compatibility: volcano`` as upstream.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from functools import cached_property
 from typing import Any, ClassVar
+
+import numpy as np
 
 from scheduler_core.algorithms.durations import parse_duration
 from scheduler_core.framework.combine import Ballot
 from scheduler_core.framework.demand import Demand
+from scheduler_core.framework.forms import Form, Silent, StaticKey, Suspects
 from scheduler_core.framework.plugin import Argument, Plugin
 from scheduler_core.framework.session import Session
+from scheduler_core.state.status import Bools, Floats
 
 KEYS = ("volcano.sh/sla-waiting-time", "sla-waiting-time")
 
@@ -90,6 +95,34 @@ class Sla(Plugin):
     def job_order(self, gang: int) -> tuple[float]:
         """The earliest deadline first; gangs without one last."""
         return (self.deadline(gang),)
+
+    def compiled_form(self, point: str) -> Sequence[Form] | None:
+        """Deadlines do not change in a session; it has a say about those that have passed."""
+        if point == "job_order":
+            return [StaticKey(self._column)]
+        if point in ("job_pipelined", "job_enqueueable"):
+            return [Silent(self.session.now >= self._column)]
+        if point == "job_problem":
+            return [Suspects(self._noted)]
+        return None
+
+    @cached_property
+    def _noted(self) -> Bools:
+        """bool (G,): gangs with the annotation."""
+        notes = (group.annotations for group in self.session.gangs.groups)
+        return np.array([any(key in of_gang for key in KEYS) for of_gang in notes], dtype=np.bool_)
+
+    @cached_property
+    def _column(self) -> Floats:
+        """float64 (G,): all deadlines."""
+        session = self.session
+        since = session.columns.since
+        if session.compat:
+            since = np.array([group.created for group in session.gangs.groups], dtype=np.float64)
+        found: Floats = since + self._everybodys
+        for gang in np.flatnonzero(self._noted).tolist():
+            found[gang] = self.deadline(gang)
+        return found
 
     def job_enqueueable(self, gang: int, demand: Demand) -> Ballot:
         """Permit once the deadline has passed."""

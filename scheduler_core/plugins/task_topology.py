@@ -16,11 +16,13 @@ left out so that a bucket fits go in the order of the bucket, the last first: Vo
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import ClassVar
 
 import numpy as np
 
 from scheduler_core.algorithms.buckets import Bucket, Member, Wishes, attraction, fill, wishes
+from scheduler_core.framework.forms import Form, StaticKey, Suspects
 from scheduler_core.framework.plugin import Argument, Plugin
 from scheduler_core.framework.session import Session
 from scheduler_core.model.resources import MILLI
@@ -31,6 +33,8 @@ NEAR = "volcano.sh/task-topology-affinity"
 APART = "volcano.sh/task-topology-anti-affinity"
 ORDER = "volcano.sh/task-topology-task-order"
 MAX_SCORE = 100.0
+
+_KEYS = 5
 
 Sets = list[list[str]]
 
@@ -85,6 +89,25 @@ class TaskTopology(Plugin):
             return (1, 0, 0, 0, 0)
         role, wanted = self.session.tasks.pod(task).role, topology.wanted
         return (0, -topology.waiting[bucket], bucket, -wanted.order.get(role, 0), -wanted.rank.get(role, 0))
+
+    def compiled_form(self, point: str) -> Sequence[Form] | None:
+        """Gangs without the annotations have nothing to say; the others are asked about one by one."""
+        wishing = [
+            gang
+            for gang, group in enumerate(self.session.gangs.groups)
+            if any(key in group.annotations for key in (NEAR, APART, ORDER))
+        ]
+        if point in ("task_node_order", "job_problem"):
+            suspects: Bools = np.zeros(len(self.session.gangs), dtype=np.bool_)
+            suspects[wishing] = True
+            return [Suspects(suspects)]
+        if point == "task_order":
+            tasks = [task for gang in wishing for task in self.session.gangs.members(gang)]
+            keys: Ints = np.zeros((_KEYS, len(self.session.tasks.status)), dtype=np.int64)
+            for task in tasks:
+                keys[:, task] = self.task_order(task)
+            return [StaticKey(key) for key in keys] if tasks else []
+        return None
 
     def task_node_order(self, task: int) -> Floats | None:
         """Nodes where the task's bucket is, or has room to be."""

@@ -27,6 +27,8 @@ from scheduler_core.algorithms.allowance import share_of
 from scheduler_core.algorithms.durations import parse_duration
 from scheduler_core.algorithms.tide_window import Window, parse_window
 from scheduler_core.framework.combine import Opinion
+from scheduler_core.framework.forms import Form, StaticKey, Term
+from scheduler_core.framework.kernels.terms import STATIC
 from scheduler_core.framework.named_resources import Where
 from scheduler_core.framework.plugin import Argument, Plugin
 from scheduler_core.framework.session import Session
@@ -102,8 +104,18 @@ class Tdm(Plugin):
 
     def node_order(self, cls: TaskClass, where: Where) -> Floats:
         """100 for a revocable task on a node of an open zone; float64."""
-        score: Floats = np.where(self._lent & _revocable(cls), 100.0, 0.0)
-        return score[where]
+        score: Floats = self._lent[where].astype(np.float64) * (100.0 if _revocable(cls) else 0.0)
+        return score
+
+    def compiled_form(self, point: str) -> Sequence[Form] | None:
+        """Zones open and close between sessions."""
+        if point == "node_order":
+            lent: Floats = self._lent.astype(np.float64) * 100.0
+            return [Term(STATIC, of_class=lambda cls: lent if _revocable(cls) else None)]
+        if point == "job_order":
+            kept = [group.preemptable is True for group in self.session.gangs.groups]
+            return [StaticKey(np.array(kept, dtype=np.int64))]
+        return None
 
     # Orders -----------------------------------------------------------------------------------------------------
 

@@ -10,11 +10,13 @@ Departures on purpose: the clock is the session's ``now``; ``memory`` is accepte
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
 
+from scheduler_core.framework.forms import Form, Term
+from scheduler_core.framework.kernels.terms import STATIC
 from scheduler_core.framework.plugin import Argument, Plugin
 from scheduler_core.framework.session import Session
 from scheduler_core.model.node_refusal import NodeRefusal
@@ -87,3 +89,7 @@ class Usage(Plugin):
     def node_order(self, cls: TaskClass, where: Where) -> Floats:
         """The less loaded the better."""
         return self._score[where]
+
+    def compiled_form(self, point: str) -> Sequence[Form] | None:
+        """What was measured does not change in a session."""
+        return [Term(STATIC, of_class=lambda _: self._score)] if point == "node_order" else None

@@ -413,3 +413,32 @@ def _pod(rng, name, group, node, request, priority, owner, created, app, between
         **request,
         **extra,
     )
+
+
+def crowd(rng, objects):
+    """More gangs of the kinds that are there already, so that queues take turns and room runs out; more that leave."""
+    for thing in objects:
+        if thing["kind"] == "Pod" and thing["spec"].get("nodeName") and rng.random() < 0.1:
+            thing["metadata"].setdefault("deletionTimestamp", b.at(9_990))
+    count = rng.randint(0, 12)
+    nodes = sorted(o["metadata"]["name"] for o in objects if o["kind"] == "Node")
+    queues = sorted(o["metadata"]["name"] for o in objects if o["kind"] == "Queue")
+    cards = ("A100", "H200", "A100|H200", "H200|A100")
+    for number in range(count if nodes else 0):
+        name, members = f"x{number}", rng.randint(1, 5)
+        least = rng.randint(1, members)
+        request = {"cpu": rng.choice((0, "1", "3")), "memory": rng.choice((0, "1Gi"))}
+        kind = rng.choice(("card", "share", "none"))
+        if kind == "card":
+            request |= {"card": rng.choice(cards), "count": rng.choice((1, 1, 2))}
+        elif kind == "share":
+            request |= {"card": rng.choice(cards), "milli": rng.choice((300, 500, 600))}
+        elif not request["cpu"] and not request["memory"]:
+            request["cpu"] = "2"
+        born = rng.randint(0, 3)
+        objects.append(b.pod_group(name, rng.choice(queues), least, created=born))
+        for member in range(members):
+            mixed = {"cpu": "500m"} if rng.random() < 0.1 else {}
+            pod_name = f"{name}-w-{member}" if rng.random() < 0.8 else f"{name}-{rng.choice('zyx')}{member}"
+            objects.append(b.pod(pod_name, name, created=born + rng.randint(0, 1), **{**request, **mixed}))
+    return objects

@@ -7,22 +7,23 @@ order. Where several units have to be weighed against each other the search outs
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 import numpy as np
 
 from scheduler_core.actions.allocate import hold_back
 from scheduler_core.actions.support.admission import withdraw_promises
 from scheduler_core.actions.support.claim_story import ClaimRecorder, new_story
+from scheduler_core.actions.support.policy_forms import TASK_POINTS, PolicyForms, of_queues, policy_forms
 from scheduler_core.actions.support.search_state import State
-from scheduler_core.actions.support.turns import CompiledTurns, plain_policy
+from scheduler_core.actions.support.turns import CompiledTurns
 from scheduler_core.actions.support.victim_search import VictimSearch
 from scheduler_core.algorithms.direct_call import direct
 from scheduler_core.algorithms.protection import system_rule
 from scheduler_core.algorithms.victims_heap import KEY, Heap
 from scheduler_core.algorithms.victims_room import LEVEL, NEVER, PLENTY, WORK
 from scheduler_core.algorithms.victims_search import solve
-from scheduler_core.framework.forms import Form, Limits, forms_of
+from scheduler_core.framework.forms import Limits, Term, forms_of
 from scheduler_core.framework.kernels import tables
 from scheduler_core.framework.kernels.claim_columns import (
     BY_HAND,
@@ -57,6 +58,7 @@ from scheduler_core.framework.kernels.claim_columns import (
 )
 from scheduler_core.framework.kernels.claims import seek, serve_claims
 from scheduler_core.framework.kernels.leaving import note_passed_over
+from scheduler_core.framework.kernels.terms import OWN
 from scheduler_core.framework.session import Session
 from scheduler_core.state.cluster import Place
 from scheduler_core.state.status import CHARGED, Bools, Index, Ints, TaskStatus
@@ -79,7 +81,7 @@ class CompiledClaims(CompiledTurns):
     def __init__(
         self,
         session: Session,
-        forms: dict[str, list[Sequence[Form]]],
+        forms: PolicyForms,
         waiting: Bools,
         search: VictimSearch,
         state: Callable[[int], State | None],
@@ -313,17 +315,22 @@ class CompiledClaims(CompiledTurns):
         )
 
 
-def plain_claims(session: Session) -> dict[str, list[Sequence[Form]]] | None:
+def plain_claims(session: Session) -> PolicyForms | None:
     """The forms of all functions that have a say in the turns of claimants; None where one has none."""
-    forms = plain_policy(session)
-    further = forms_of(session.hooks, "preemptive") if forms is not None else None
-    if forms is None or further is None:
+    forms, further = policy_forms(session), forms_of(session.hooks, "preemptive")
+    if session.election is not None or session.candidates.samples or session.columns.job_order is None:
         return None
-    limits = [form for parts in forms["allocatable"] for form in parts if isinstance(form, Limits)]
-    for form in (form for parts in further for form in parts):
-        if not isinstance(form, Limits) or not any(_same(form, other) for other in limits):
-            return None
-    return forms
+    if forms.asks_queues or forms.overused or forms.card_choice is None or forms.card_choice:
+        return None
+    if further is None or forms.job_ready is None or forms.job_pipelined is None or forms.allocatable is None:
+        return None
+    if any(of_queues(session, point, mixed=True) for point in TASK_POINTS):
+        return None
+    if any(isinstance(form, Term) and form.kind == OWN for parts in forms.node_order for form in parts):
+        return None
+    tested = [form for parts in (*forms.allocatable, *further) for form in parts]
+    limits = [form for form in tested if isinstance(form, Limits)]
+    return forms if len(limits) == len(tested) and all(_same(limits[0], other) for other in limits) else None
 
 
 def _same(a: Limits, b: Limits) -> bool:

@@ -14,7 +14,6 @@ from itertools import groupby
 import msgspec
 import numpy as np
 
-from scheduler_core.framework.forms import Claimants, forms_of
 from scheduler_core.framework.kernels.columns import Bytes
 from scheduler_core.framework.kernels.rehearsal import Needs, Room, Shapes, take
 from scheduler_core.framework.session import Session
@@ -86,15 +85,10 @@ class Startable:
     @cached_property
     def _takes_back(self) -> Bytes:
         """int8 (G,): who may take back from others."""
-        session, size = self._session, len(self._session.gangs)
-        found: Bools = np.full(size, "reclaim" in session.policy.actions, dtype=np.bool_)
-        forms = forms_of(session.hooks, "reclaimer")
-        for form in (form for parts in forms or () for form in parts):
-            if isinstance(form, Claimants):
-                found &= form.gangs
-        if forms is None and found.any():
-            found = np.array([session.hooks.refusal("reclaimer", gang) is None for gang in range(size)], dtype=np.bool_)
-        return found.astype(np.int8)
+        session = self._session
+        if "reclaim" not in session.policy.actions:
+            return np.zeros(len(session.gangs), dtype=np.int8)
+        return session.columns.may_reclaim.astype(np.int8)
 
     @cached_property
     def _room(self) -> Room:

@@ -1,141 +1,169 @@
-"""The turns of action allocate in compiled code, wherever the policy and the gang are plain.
+"""The turns of action allocate: compiled code, which asks for what only Python knows.
 
-Plain is a policy whose functions all have a form, and a gang without promises, roles, best-effort members or classes
-that depend on other pods. Any other gang is placed by the caller when its turn comes, in the very same order.
+It stops with what it needs (:mod:`scheduler_core.framework.kernels.turns`), is answered in arrays, and goes on. What
+has to be asked depends on the policy and on the gang: single answers for what a plugin says in Python alone, and about
+gangs with promises, roles or members that ask for nothing.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from bisect import bisect_left
+from collections.abc import Callable
 from functools import partial
 
 import numpy as np
 
 from scheduler_core.actions.support.admission import withdraw_promises
-from scheduler_core.framework.forms import (
-    Form,
-    Limits,
-    Members,
-    ReadyKey,
-    ShareKey,
-    StaticKey,
-    Term,
-    dense_ranks,
-    forms_of,
+from scheduler_core.actions.support.placement import allowed_options
+from scheduler_core.actions.support.policy_forms import (
+    Kinds,
+    PolicyForms,
+    asked_of_gangs,
+    queue_ranks,
+    queue_rows,
 )
+from scheduler_core.actions.support.reservations import settle_promises
+from scheduler_core.algorithms.best_of_blocks import NOWHERE, set_all
+from scheduler_core.framework.forms import GangShare, Members, ReadyKey, ShareKey, Term
 from scheduler_core.framework.gang_columns import waiting_tasks
 from scheduler_core.framework.kernels import tables
-from scheduler_core.framework.kernels.turns import Rules, Turns, push, push_all, take_turns
+from scheduler_core.framework.kernels.columns import Bytes
+from scheduler_core.framework.kernels.turns import (
+    ALL_DONE,
+    AT_GANG,
+    AT_PLACED,
+    LATE,
+    NEEDS_BEGIN,
+    NEEDS_END,
+    NEEDS_KEY,
+    NEEDS_LOG,
+    NEEDS_QUEUES,
+    NEEDS_READY,
+    SAID_END,
+    SAID_QUEUES,
+    SAID_READY,
+    Rules,
+    Turns,
+    push_all,
+    take_turns,
+)
+from scheduler_core.framework.kernels.views import (
+    ASK_CARDS,
+    ASK_COUNT,
+    ASK_NODE,
+    ASK_STATE,
+    ASK_TASK,
+    ASK_VIEW,
+    ASK_WANTED,
+    GIVEN,
+    NEEDS_CARDS,
+    NEEDS_SCORES,
+    NEEDS_TASK,
+    NEEDS_VIEW,
+)
 from scheduler_core.framework.session import Session
+from scheduler_core.framework.statement import Operation, Statement
+from scheduler_core.model.cards import WORD_BITS
+from scheduler_core.state.cluster import Place
 from scheduler_core.state.queue_ledger import NO_LIMIT, QueueLedger
-from scheduler_core.state.status import PIPELINED, Bools, Floats, Index, Ints
+from scheduler_core.state.status import Bools, Floats, Index, Ints, TaskStatus
 
-# Functions that the loop does not know at all: with one of them registered, gangs go through Python one by one.
-_UNKNOWN = ("overused", "best_node", "card_choice")
-_FORMED = ("queue_order", "job_order", "job_ready", "job_pipelined", "allocatable", "node_order")
-# Numbers beyond this are not exact as float64, as which shares are divided.
-_EXACT = 2**53
-# Scores are kept for so many (class, node) pairs at most; other classes go through Python.
-_MOST_PAIRS = 20_000_000
+# Between the ranks of two gangs in the order that Python gives them.
+_GAP = 2**32
 
 
 class CompiledTurns:
     """Turns of gangs; :meth:`run` serves them all.
 
     Args:
-        forms: what the policy's functions come to, see :func:`plain_policy`.
-        waiting: bool (G,), gangs that take part.
+        forms: what the policy comes to. waiting: bool (G,), gangs that take part.
     """
 
-    def __init__(self, session: Session, forms: dict[str, list[Sequence[Form]]], waiting: Bools) -> None:
-        self._session = session
-        ordered, order = waiting_tasks(session, waiting), session.columns.job_order
-        assert ordered is not None
-        assert order is not None
-        slots, start = ordered
+    def __init__(self, session: Session, forms: PolicyForms, waiting: Bools) -> None:
+        self._session, self._forms = session, forms
+        slots, start = waiting_tasks(session, waiting)
+        self._task_kinds = kinds = Kinds(session)
         self._nodes, self._cards = tables.node_columns(session), tables.card_columns(session)
         self._gangs, self._ledger = tables.gang_columns(session), tables.ledger_columns(session)
-        plain = waiting & ~special_gangs(session, forms)
-        position = self._choose_classes(slots, plain)
-        chosen = [cls for cls in session.cluster.classes.classes if position[cls.index] >= 0]
-        self._classes = tables.class_columns(session, chosen)
-        self._tasks = tables.task_columns(session, position, slots)
-        self._quota = tables.quota_columns(session, forms["allocatable"], chosen)
-        self._scores = tables.score_columns(forms["node_order"], chosen, len(session.nodes))
-        self._views = tables.new_views(len(self._classes.card), len(session.nodes))
-        share = next((form for parts in forms["queue_order"] for form in parts if isinstance(form, ShareKey)), None)
-        self._ready_keys = [form for parts in forms["job_order"] for form in parts if isinstance(form, ReadyKey)]
-        self._share_of = None if share is None else share.limits
-        by_members = bool(forms["job_ready"])
+        self._numbers, place = np.unique(kinds.of_tasks(slots), return_inverse=True)
+        numbers = self._numbers.tolist()
+        self._chosen = chosen = [kinds.cls(number) for number in numbers]
+        self._classes = tables.class_columns(session, chosen, [kinds.nodes(number) for number in numbers])
+        self._tasks = tables.task_columns(session, slots, place.astype(np.int32))
+        self._quota = tables.quota_columns(session, forms.allocatable or [], chosen)
+        extra = [kinds.scores(number) for number in numbers]
+        self._scores = tables.score_columns(session, forms.node_order, chosen, extra)
+        self._own = [part.call for parts in forms.node_order for part in parts if isinstance(part, Term) and part.call]
+        self._views = tables.new_views(self._classes, len(session.nodes), self._tasks.words.shape[1])
+        order = session.columns.job_order
+        self._ready_keys = [word for word in order.words if isinstance(word, ReadyKey)] if order is not None else []
+        self._order = GangOrder(session, np.flatnonzero(waiting).tolist()) if order is None else None
+        asks = asked_of_gangs(session, forms)
+        plain = waiting & (asks == 0)
+        plain[session.tasks.gang[slots[self._classes.volatile[place]]]] = False
         self._rules = Rules(
-            by_members,
-            bool(forms["job_pipelined"]),
-            by_members or session.compat,
-            order[1],
-            share is not None,
-            bool(forms["allocatable"]),
+            bool(forms.job_ready),
+            any(isinstance(part, Members) for parts in forms.job_pipelined or () for part in parts),
+            session.keeps_minimum or session.compat,
+            any(isinstance(part, ShareKey) for parts in forms.queue_order or () for part in parts),
+            bool(forms.allocatable),
+            forms.asks_queues,
+            forms.allocatable is None,
+            order is None,
+            forms.card_choice is None,
         )
         most = int(np.diff(start).max(initial=0))
         self._log = tables.new_log(8 * most + 2 * len(slots) + 64)
-        self._turns = self._new_turns(slots, start, plain, len(chosen), most, forms["queue_order"])
+        self._turns = self._new_turns(slots, start, plain, asks)
         self._seen = len(session.nodes.log)
 
-    def _choose_classes(self, slots: Index, plain: Bools) -> Index:
-        """int32 (classes of the session,): position of each class that the loop knows, -1 = it does not.
-
-        Gangs with waiting members of other classes are taken out of ``plain``.
-        """
-        session = self._session
-        gang, cls, size = session.tasks.gang[slots], session.tasks.cls[slots], len(session.cluster.classes)
-        wanted: Bools = np.zeros(size, dtype=np.bool_)
-        wanted[cls[plain[gang]]] = True
-        position: Index = np.full(size, -1, dtype=np.int32)
-        left, count = _MOST_PAIRS, 0
-        for index in np.flatnonzero(wanted).tolist():
-            known = session.cluster.classes[index]
-            pairs = max(1, len(known.cards)) * len(session.nodes)
-            if pairs <= left and not session.candidates.volatile(known):
-                position[index] = count
-                count, left = count + 1, left - pairs
-        plain[gang[position[cls] < 0]] = False
-        return position
-
-    def _new_turns(
-        self, slots: Index, start: Ints, plain: Bools, classes: int, most: int, queue_order: list[Sequence[Form]]
-    ) -> Turns:
-        session = self._session
-        gangs, queues = session.gangs, len(session.ledger)
-        order = session.columns.job_order
-        assert order is not None
-        before, _, after, gang_at = order
+    def _new_turns(self, slots: Index, start: Ints, plain: Bools, asks: Bytes) -> Turns:
+        session, chosen = self._session, self._chosen
+        gangs, queues, order = session.gangs, len(session.ledger), session.columns.job_order
+        words = [] if order is None else order.words
+        key: Ints = np.zeros((len(gangs), max(1, len(words))), dtype=np.int64)
+        for at, word in enumerate(words):
+            if isinstance(word, np.ndarray):
+                key[:, at] = word
+        share = next((word for word in words if isinstance(word, GangShare)), None)
+        self._share_rows = None if share is None else share.rows
         mine = np.bincount(gangs.queue[gangs.queue >= 0], minlength=queues)
-        first, last = _queue_ranks(session, queue_order)
+        first, last = queue_ranks(session, self._forms.queue_order or [])
+        parts, least, most = queue_rows(session, self._forms)
         return Turns(
             slots,
             start,
             plain,
-            before,
-            after,
-            gang_at,
+            asks,
+            np.full(3, -1, dtype=np.int64),
+            key,
+            -1 if order is None else order.place(ReadyKey),
+            -1 if order is None else order.place(GangShare),
+            tables.share_columns(self._share_rows, chosen),
+            parts,
+            least,
+            most,
             np.zeros(len(gangs), dtype=np.int64),
             tables.starts_of(mine.astype(np.int64)),
             np.zeros(queues, dtype=np.int64),
             first,
             last,
             np.zeros(queues, dtype=np.float64),
-            np.zeros(classes, dtype=np.int64),
-            np.zeros(max(1, most), dtype=np.int32),
+            np.zeros(len(chosen), dtype=np.int64),
+            np.zeros(max(1, int(np.diff(start).max(initial=0))), dtype=np.int32),
             np.zeros(len(gangs), dtype=np.bool_),
             np.zeros(1, dtype=np.int64),
+            np.full(4, -1, dtype=np.int64),
         )
 
-    def run(self, waiting: Bools, place: Callable[[int], bool]) -> None:
+    def run(self, waiting: Bools, finish: Callable[[int, Statement], bool]) -> None:
         """Serve the gangs of ``waiting``.
 
         Args:
-            place: one turn of a gang that is not plain; True = it waits for another turn.
+            finish: keep or undo what a gang got in its turn, where the loop cannot say; True = it keeps something.
         """
-        session, gangs, turns, rules = self._session, self._gangs, self._turns, self._rules
+        session, turns = self._session, self._turns
+        self._finish = finish
         self._line_up(waiting)
         serve = partial(
             take_turns,
@@ -143,40 +171,164 @@ class CompiledTurns:
             self._cards,
             self._classes,
             self._tasks,
-            gangs,
+            self._gangs,
             self._ledger,
             self._quota,
             self._scores,
             self._views,
         )
-        while (gang := serve(self._log, turns, rules)) != -1:
-            if gang == -2:
-                self._log = tables.grown(self._log)
-                continue
-            self._tell()
-            again = place(gang)
-            self._hear()
-            if again:
-                push(gangs, turns, rules, gang, self._goes_late(gang))
+        answers = {
+            NEEDS_LOG: self._grow,
+            NEEDS_SCORES: self._score,
+            NEEDS_VIEW: self._fill_view,
+            NEEDS_TASK: self._say_of_task,
+            NEEDS_CARDS: self._name_cards,
+            NEEDS_QUEUES: self._sort_queues,
+            NEEDS_BEGIN: self._begin,
+            NEEDS_READY: self._say_ready,
+            NEEDS_END: self._end,
+            NEEDS_KEY: self._place_in_order,
+        }
+        while (asked := serve(self._log, turns, self._rules)) != ALL_DONE:
+            answers[asked]()
         self._tell()
         # A gang that keeps what it got needs nothing more for its minimum.
         withdraw_promises(session, turns.kept)
 
+    # Answers ------------------------------------------------------------------------------------------------------
+
+    def _grow(self) -> None:
+        self._log = tables.grown(self._log)
+
+    def _score(self) -> None:
+        """Own scores of the nodes at the beginning of ``views.where``."""
+        views, ask = self._views, self._views.ask
+        cls, where = self._chosen[self._class_at(ask[ASK_VIEW])], views.where[: ask[ASK_COUNT]]
+        self._tell()
+        for given, call in zip(self._scores.given, self._own, strict=True):
+            given[: len(where)] = call(cls, where)
+        ask[ASK_STATE] = GIVEN
+
+    def _class_at(self, slot: int) -> int:
+        return int(self._classes.of_view[slot % len(self._classes.of_view)])
+
+    def _fill_view(self) -> None:
+        """Where a volatile class fits, and how well."""
+        views, slot = self._views, int(self._views.ask[ASK_VIEW])
+        number = self._class_at(slot)
+        self._tell()
+        seen, kind = self._session.candidates.view(self._chosen[number]), int(self._numbers[number])
+        option = slot % len(self._classes.of_view) - self._classes.view_start[number]
+        fits = (seen.future if slot >= len(self._classes.of_view) else seen.now)[option]
+        only, score = self._task_kinds.nodes(kind), seen.score
+        if only is not None:
+            fits = fits & only
+        extra = self._task_kinds.scores(kind)
+        if extra:
+            score = score + sum(extra[1:], extra[0])
+        row = views.row[slot]
+        views.key[row] = np.where(fits, _sort_keys(score), NOWHERE)
+        set_all(views.key[row], views.bound[row], views.stale[row], views.group[row])
+        views.place[slot] = self._log.length[0]
+
+    def _say_of_task(self) -> None:
+        """Card types for which the quota has room, and what is said of this very task."""
+        session, views = self._session, self._views
+        task = int(views.ask[ASK_WANTED])
+        gang, number = int(session.tasks.gang[task]), int(self._tasks.cls[task])
+        cls, first = self._chosen[number], self._classes.view_start[number]
+        self._tell()
+        options = [True] * max(1, len(cls.cards))
+        if self._rules.asks_quota:
+            options, _ = allowed_options(session, session.queue_of(gang), cls, task=task)
+        views.open[first : first + len(options)] = options
+        views.only[:], views.extra[:] = True, 0.0
+        if any(options):
+            only, extra = session.candidates.looked_at(cls, options, task)
+            if only is not None:
+                views.only[:] = only
+            if extra is not None:
+                views.extra[:] = extra
+        views.ask[ASK_TASK] = task
+
+    def _name_cards(self) -> None:
+        """The cards that a plugin asks for."""
+        session, views = self._session, self._views
+        task, slot, node = (int(views.ask[at]) for at in (ASK_WANTED, ASK_VIEW, ASK_NODE))
+        card = int(self._classes.card[slot % len(self._classes.card)])
+        self._tell()
+        free = session.cards.free_future if slot >= len(self._classes.card) else session.cards.free_now
+        wish = session.candidates.wished(self._chosen[self._class_at(slot)], card, node, free(card, node))
+        views.wish[:] = 0
+        for one in wish or ():
+            views.wish[one // WORD_BITS] |= 1 << (one % WORD_BITS)
+        views.ask[ASK_CARDS] = task
+
+    def _sort_queues(self) -> None:
+        """The queues that wait, in their order; those that take no turn any more are left out."""
+        session, turns = self._session, self._turns
+        self._tell()
+        waiting = sorted(np.flatnonzero(turns.heap_size).tolist(), key=session.queue_key)
+        for rank, queue in enumerate(waiting):
+            turns.queue_before[queue] = rank
+        if self._forms.overused is None:
+            for queue in waiting:
+                if not session.hooks.any_true("overused", queue):
+                    break
+                turns.heap_size[queue] = 0
+        turns.said[SAID_QUEUES] = 1
+
+    def _begin(self) -> None:
+        """Promises of the gang whose room is free by now become allocations."""
+        gang = int(self._turns.at[AT_GANG])
+        self._statement = self._session.statement()
+        if self._session.gangs.waiting(gang):
+            self._tell()
+            settle_promises(self._session, self._statement, gang)
+            self._hear()
+
+    def _say_ready(self) -> None:
+        self._tell()
+        self._turns.said[SAID_READY] = self._session.is_ready(int(self._turns.at[AT_GANG]))
+
+    def _end(self) -> None:
+        """Keep what the gang has got, as promises where it cannot run yet, or undo it."""
+        session, turns, statement = self._session, self._turns, self._statement
+        gang, placed = int(turns.at[AT_GANG]), int(turns.at[AT_PLACED])
+        self._tell()
+        for task in turns.undo[:placed].tolist():
+            statement.operations.append(Operation(task, Place(TaskStatus.PENDING), session.cluster.place_of(task)))
+        kept = self._finish(gang, statement)
+        self._hear()
+        again = kept and placed > 0 and session.is_ready(gang)
+        turns.said[SAID_END] = (LATE if self._goes_late(gang) else 1) if again else 0
+        if again and self._share_rows is not None:
+            turns.shares.held[:, gang] = self._share_rows.of_gang(gang)
+
+    def _place_in_order(self) -> None:
+        assert self._order is not None
+        self._tell()
+        self._order.renew(int(self._turns.at[AT_GANG]), self._turns.key)
+
+    # ----------------------------------------------------------------------------------------------------------------
+
     def _line_up(self, waiting: Bools) -> None:
         """Put the gangs in their queues' lines."""
         session, turns = self._session, self._turns
+        if self._order is not None:
+            self._order.write(turns.key)
         ready: Bools = session.gangs.ready_count >= session.gangs.min_member
         for gang in np.flatnonzero(waiting & ~turns.plain).tolist():
             ready[gang] = self._goes_late(gang)
-        push_all(self._gangs, turns, self._rules, np.flatnonzero(waiting).astype(np.int32), ready)
+        push_all(self._gangs, turns, np.flatnonzero(waiting).astype(np.int64), ready)
         self._renew_shares()
 
     def _goes_late(self, gang: int) -> bool:
         return any(form.of_gang(gang) for form in self._ready_keys)
 
     def _renew_shares(self) -> None:
-        if self._share_of is not None:
-            self._turns.share[:] = queue_shares(self._session.ledger, self._share_of)
+        if self._rules.share_orders:
+            self._turns.share[:] = queue_shares(self._session.ledger, self._turns)
 
     def _tell(self) -> None:
         """Let the session's other readers know which nodes have changed."""
@@ -201,62 +353,49 @@ class CompiledTurns:
         self._renew_shares()
 
 
-def plain_policy(session: Session) -> dict[str, list[Sequence[Form]]] | None:
-    """The forms of all functions that have a say in the turns; None where one has none."""
-    hooks = session.hooks
-    if session.election is not None or session.candidates.samples or any(hooks.flat(point) for point in _UNKNOWN):
-        return None
-    forms: dict[str, list[Sequence[Form]]] = {}
-    for point in _FORMED:
-        found = forms_of(hooks, point)
-        if found is None:
-            return None
-        forms[point] = found
-    limits = [form for parts in forms["allocatable"] for form in parts]
-    shares = [form for parts in forms["queue_order"] for form in parts if isinstance(form, ShareKey)]
-    if len(limits) > 1 or len(shares) > 1 or session.columns.job_order is None:
-        return None
-    if forms_of(hooks, "task_order") is None:
-        return None
-    for form in (*limits, *shares):
-        assert isinstance(form, Limits | ShareKey)
-        bounded = form.limits[form.limits < NO_LIMIT]
-        if bounded.max(initial=0) >= _EXACT or session.ledger.allocated.max(initial=0) >= _EXACT:
-            return None
-    return forms if all(isinstance(form, Term) for parts in forms["node_order"] for form in parts) else None
+class GangOrder:
+    """Gangs by the keys that plugins give them in Python, as ranks with room between them."""
+
+    def __init__(self, session: Session, gangs: list[int]) -> None:
+        self._session = session
+        self._entries = sorted((session.job_key(gang), gang) for gang in gangs)
+        self._ranks = [(place + 1) * _GAP for place in range(len(gangs))]
+        self._latest = {gang: key for key, gang in self._entries}
+
+    def write(self, keys: Ints) -> None:
+        """Note all ranks in ``keys`` int64 (G, 1)."""
+        for (key, gang), rank in zip(self._entries, self._ranks, strict=True):
+            if self._latest[gang] == key:
+                keys[gang, 0] = rank
+
+    def renew(self, gang: int, keys: Ints) -> None:
+        """A gang has another key now; the place that it had stays taken."""
+        entry = (self._session.job_key(gang), gang)
+        self._latest[gang] = entry[0]
+        at = bisect_left(self._entries, entry)
+        before = self._ranks[at - 1] if at else 0
+        after = self._ranks[at] if at < len(self._ranks) else before + 2 * _GAP
+        self._entries.insert(at, entry)
+        self._ranks.insert(at, (before + after) // 2)
+        if self._ranks[at] == before:
+            self._ranks = [(place + 1) * _GAP for place in range(len(self._ranks))]
+            self.write(keys)
+        keys[gang, 0] = self._ranks[at]
 
 
-def special_gangs(session: Session, forms: dict[str, list[Sequence[Form]]]) -> Bools:
-    """bool (G,): gangs that Python places, whatever their classes are."""
-    gangs = session.gangs
-    special: Bools = (gangs.counts[PIPELINED] > 0) | gangs.has_best_effort
-    for point in ("job_ready", "job_pipelined"):
-        for parts in forms[point]:
-            for form in parts:
-                if isinstance(form, Members):
-                    special |= form.others
-    for point in ("task_predicate", "task_node_order"):
-        special |= session.columns.suspects(point)
-    return special
-
-
-def queue_shares(ledger: QueueLedger, limits: Ints) -> Floats:
-    """float64 (Q,): of all queues what :func:`scheduler_core.framework.kernels.turns.queue_share` says of one."""
-    used = ledger.allocated + ledger.pipelined
-    parts = np.where(limits != 0, used / np.maximum(limits, 1), 1.0)
-    found: Floats = np.where((used > 0) & (limits < NO_LIMIT), parts, 0.0).max(axis=0, initial=0.0)
+def _sort_keys(score: Floats) -> Ints:
+    """As :func:`scheduler_core.algorithms.best_of_blocks.sort_key`, of many."""
+    bits = (score + 0.0).view(np.int64)
+    found: Ints = bits ^ ((bits >> np.int64(63)) & np.int64(2**63 - 1))
     return found
 
 
-def _queue_ranks(session: Session, forms: list[Sequence[Form]]) -> tuple[Ints, Ints]:
-    """int64 (Q,) twice: ranks in the queue order before the share, and after it."""
-    queues = session.ledger.queues
-    parts = [form for group in forms for form in group]
-    at = next((i for i, form in enumerate(parts) if isinstance(form, ShareKey)), len(parts))
-    before: list[Ints | Floats] = [form.values for form in parts[:at] if isinstance(form, StaticKey)]
-    after: list[Ints | Floats] = [form.values for form in parts[at + 1 :] if isinstance(form, StaticKey)]
-    after.append(np.array([queue.created for queue in queues], dtype=np.float64))
-    names = sorted(range(len(queues)), key=lambda q: queues[q].name)
-    rank = np.empty(len(queues), dtype=np.int64)
-    rank[names] = np.arange(len(queues))
-    return dense_ranks(before, len(queues)), dense_ranks([*after, rank], len(queues))
+def queue_shares(ledger: QueueLedger, turns: Turns) -> Floats:
+    """float64 (Q,): of all queues what :func:`scheduler_core.framework.kernels.turns.queue_share` says of one."""
+    sums, limits = turns.parts, turns.parts.limits
+    in_use = ledger.allocated + ledger.pipelined
+    used: Ints = np.zeros_like(limits)
+    np.add.at(used, np.repeat(np.arange(len(limits)), np.diff(sums.start)), in_use[sums.row])
+    parts = np.where(limits != 0, used / np.maximum(limits, 1), 1.0)
+    found: Floats = np.where((used > 0) & (limits < NO_LIMIT), parts, 0.0).max(axis=0, initial=0.0)
+    return np.maximum(found, turns.least)

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
+
+import numpy as np
 
 from scheduler_core.actions.support.admission import promise_to
 from scheduler_core.framework.demand import Demand
-from scheduler_core.framework.forms import Ceilings, forms_of
+from scheduler_core.framework.forms import Ceilings, RowCeilings, Silent, form_of
 from scheduler_core.framework.session import Session
+from scheduler_core.state.status import Bools
 
 
 class Voting:
@@ -23,15 +26,18 @@ class Voting:
         self._known: dict[tuple[object, ...], Any] = {}
 
     @cached_property
-    def _back(self) -> list[int] | None:
-        """Who may take back, where that is all that counts beside the queue and the minimum."""
-        form = ceilings(self._session)
-        return None if form is None else form.back.tolist()
+    def _back(self) -> list[int | None]:
+        """Who may take back, where that is all that counts beside the queue and the minimum; else None."""
+        vote = admission_vote(self._session)
+        if len(vote.voters) != 1 or not isinstance(vote.voters[0], Ceilings):
+            return [None] * len(self._session.gangs)
+        pairs = zip(vote.voters[0].back.tolist(), vote.others.tolist(), strict=True)
+        return [None if other else back for back, other in pairs]
 
     def ask(self, gang: int, demand: Demand) -> Any:
         """What the vote says of a gang, None = admitted."""
         session = self._session
-        if self._back is None:
+        if self._back[gang] is None:
             refusal = session.hooks.vote("job_enqueueable", gang, demand)
             if refusal is not None and session.compat:
                 permitted = session.hooks.overruled("job_enqueueable", gang, demand)
@@ -55,10 +61,35 @@ class Voting:
         self._known.clear()
 
 
-def ceilings(session: Session) -> Ceilings | None:
-    """The form of the vote where one plugin alone votes and its function has one; it holds for this moment."""
-    forms = forms_of(session.hooks, "job_enqueueable")
-    rows = None if forms is None else [form for parts in forms for form in parts]
-    if not rows or len(rows) > 1 or not isinstance(rows[0], Ceilings):
-        return None
-    return rows[0]
+class AdmissionVote(NamedTuple):
+    """The vote in columns: who votes, one after the other, and bool (G,) gangs about which others may decide."""
+
+    voters: list[Ceilings | RowCeilings]
+    others: Bools
+
+
+def admission_vote(session: Session) -> AdmissionVote:
+    """The vote where ceilings decide about gangs; where they do not, it is about nobody. It holds for this moment."""
+    others: Bools = np.zeros(len(session.gangs), dtype=np.bool_)
+    by_python = AdmissionVote([], ~others)
+    if session.compat:
+        return by_python
+    for tier in session.hooks.tiers("job_enqueueable"):
+        voters: list[Ceilings | RowCeilings] = []
+        permits = False
+        for _, call in tier:
+            for form in form_of(call, "job_enqueueable") or (None,):
+                if isinstance(form, Ceilings | RowCeilings):
+                    voters.append(form)
+                elif isinstance(form, Silent):
+                    others |= form.others
+                    permits |= form.permits
+                else:
+                    return by_python
+        if voters:
+            # Who permits in the tier lets nobody in whom the ceilings refuse, and tiers below are not asked.
+            by_card = [one for one in voters if isinstance(one, Ceilings)]
+            return AdmissionVote(voters, others) if len(by_card) <= 1 else by_python
+        if permits:
+            return by_python
+    return by_python

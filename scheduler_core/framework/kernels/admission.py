@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from scheduler_core.algorithms.compiled import compiled_apart, compiled_loop
+from scheduler_core.algorithms.compiled import ZERO, compiled_apart, compiled_loop, int64
 from scheduler_core.framework.kernels.columns import Bytes
 from scheduler_core.state.axes import CPU, LEDGER_CARDS, MEMORY
 from scheduler_core.state.status import Bools, Index, Ints
 
-ADMITTED, OVER_QUOTA, OVER_COMMITTED, NOT_TESTED = range(4)
+ADMITTED, OVER_QUOTA, OVER_COMMITTED, OVER_ROWS, NOT_TESTED = range(5)
 
 
 class Kinds(NamedTuple):
@@ -44,10 +44,35 @@ class Books(NamedTuple):
     shared: Bools
 
 
+class RowVotes(NamedTuple):
+    """Voters that count by resource, one after the other (own arrays).
+
+    ``voter`` int64 (voters,), the order of the vote: -1 = the one that counts by card, see :class:`Books`, else a
+    position in what follows. ``start``, ``row`` int32 as in :class:`Rows`; ``row_of_card`` int32 (C,); ``limits``,
+    ``used`` int64 (n, R, Q); ``whole`` bool (n,), promises of all queues count; ``waved`` bool (n, G), let in without a
+    look; ``back``, ``line``, ``held`` int64 (n, R, Q) and ``takes_back`` bool (n, G), what does not count as used for
+    gangs that may take back, while their queue stays within its line.
+    """
+
+    voter: Ints
+    start: Index
+    row: Index
+    row_of_card: Index
+    limits: Ints
+    used: Ints
+    whole: Bools
+    waved: Bools
+    back: Ints
+    line: Ints
+    held: Ints
+    takes_back: Bools
+
+
 class Answers(NamedTuple):
-    """By gang: ``verdict`` int8 (G,), and of a refusal the ledger row and the numbers, int64 (G,)."""
+    """By gang: ``verdict`` int8 (G,), and of a refusal who refused, the row and the numbers, int64 (G,)."""
 
     verdict: Bytes
+    voter: Ints
     row: Ints
     asked: Ints
     limit: Ints
@@ -126,6 +151,7 @@ def admit(
     total: Ints,
     odd: Bools,
     books: Books,
+    votes: RowVotes,
     answers: Answers,
 ) -> int:
     """Test the gangs of ``order`` from place ``first`` on, and promise its minimum to each that is admitted.
@@ -134,8 +160,8 @@ def admit(
         The place of the first gang that the caller must test; the length of ``order`` = none is left.
     """
     for place in range(first, order.shape[0]):
-        gang = order[place]
-        verdict = test(gang, queue, cpu, memory, card, named, total, odd, books, answers)
+        gang = int64(order[place])
+        verdict = test(gang, queue, cpu, memory, card, named, total, odd, books, votes, answers)
         if verdict == NOT_TESTED:
             return place
         if verdict == ADMITTED:
@@ -154,6 +180,7 @@ def test(
     total: Ints,
     odd: Bools,
     books: Books,
+    votes: RowVotes,
     answers: Answers,
 ) -> int:
     """The verdict on one gang, noted in ``answers`` too; ``NOT_TESTED`` where the caller must test it."""
@@ -165,9 +192,18 @@ def test(
             break
         if books.shared[kind]:
             return NOT_TESTED
-    verdict = _over_quota(gang, queue[gang], cpu[gang], memory[gang], card, named, books, answers)
-    if verdict == ADMITTED:
-        verdict = _over_committed(gang, cpu[gang], memory[gang], card, total, books, answers)
+    verdict = ADMITTED
+    for i in range(votes.voter.shape[0]):
+        voter = votes.voter[i]
+        if voter >= 0:
+            verdict = _over_rows(gang, queue[gang], cpu[gang], memory[gang], card, total, books, votes, voter, answers)
+        else:
+            verdict = _over_quota(gang, queue[gang], cpu[gang], memory[gang], card, named, books, answers)
+            if verdict == ADMITTED:
+                verdict = _over_committed(gang, cpu[gang], memory[gang], card, total, books, answers)
+        if verdict != ADMITTED:
+            answers.voter[gang] = voter
+            break
     answers.verdict[gang] = verdict
     return verdict
 
@@ -215,6 +251,55 @@ def _over_committed(gang: int, cpu: int, memory: int, card: Index, total: Ints, 
             _refuse(answers, gang, row, asked, limit, used, promised)
             return OVER_COMMITTED
     return ADMITTED
+
+
+@compiled_loop
+def _over_rows(
+    gang: int,
+    of: int,
+    cpu: int,
+    memory: int,
+    card: Index,
+    total: Ints,
+    books: Books,
+    votes: RowVotes,
+    voter: int,
+    answers: Answers,
+) -> int:
+    """As :meth:`scheduler_core.framework.resource_rows.ResourceRows.shortfall`, for one voter."""
+    if votes.waved[voter, gang]:
+        return ADMITTED
+    rows, back = votes.limits.shape[1], votes.takes_back[voter, gang]
+    for row in range(rows):
+        asked = _of_row(row, cpu, memory, card, total, votes, gang)
+        if asked > 0 and asked + votes.held[voter, row, of] > votes.line[voter, row, of]:
+            back = False
+    for row in range(rows):
+        asked, promised = _of_row(row, cpu, memory, card, total, votes, gang), ZERO
+        for i in range(votes.start[row], votes.start[row + 1]):
+            at = votes.row[i]
+            promised += books.promised[at] if votes.whole[voter] else books.inqueue[at, of]
+        limit, used = votes.limits[voter, row, of], votes.used[voter, row, of]
+        if back:
+            used = max(0, used - votes.back[voter, row, of])
+        if asked > 0 and asked + used + promised > limit:
+            _refuse(answers, gang, row, asked, limit, used, promised)
+            return OVER_ROWS
+    return ADMITTED
+
+
+@compiled_loop
+def _of_row(row: int, cpu: int, memory: int, card: Index, total: Ints, votes: RowVotes, gang: int) -> int:
+    """What a gang asks for of a resource."""
+    if row == CPU:
+        return cpu
+    if row == MEMORY:
+        return memory
+    asked = 0
+    for i in range(card.shape[1]):
+        if card[gang, i] >= 0 and votes.row_of_card[card[gang, i]] == row:
+            asked += total[gang, i]
+    return asked
 
 
 @compiled_loop

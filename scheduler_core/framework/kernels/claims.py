@@ -6,7 +6,7 @@ hands to the caller and goes on when it is called again: what a gang's attempt h
 
 from __future__ import annotations
 
-from scheduler_core.algorithms.compiled import compiled_branchy
+from scheduler_core.algorithms.compiled import NO, compiled_branchy, int64
 from scheduler_core.algorithms.victims_choice import PICKED, SEEN, TOUCHED, Choice
 from scheduler_core.algorithms.victims_field import free_cards
 from scheduler_core.algorithms.victims_heap import Heap
@@ -51,11 +51,11 @@ from scheduler_core.framework.kernels.columns import (
     Log,
     Nodes,
     Quota,
-    Scores,
     Tasks,
     Views,
 )
 from scheduler_core.framework.kernels.leaving import look_again, note_passed_over, note_taken, take, write_down
+from scheduler_core.framework.kernels.scores import Scores
 from scheduler_core.framework.kernels.turns import (
     Rules,
     Turns,
@@ -92,7 +92,7 @@ def serve_claims(
     control = claims.control
     while True:
         if control[STAGE] == IDLE:
-            gang = next_gang(gangs, turns)
+            gang = next_gang(ledger, turns)
             if gang < 0:
                 return DONE
             control[WHO] = gang
@@ -125,8 +125,10 @@ def serve_claims(
         if control[STAGE] == PLACE:
             placed = control[PLACED]
             while placed < control[TARGET]:
-                task = turns.task[first + placed]
-                if not place_task(nodes, cards, classes, tasks, gangs, ledger, quota, scores, views, log, rules, task):
+                task = int64(turns.task[first + placed])
+                if not place_task(
+                    nodes, cards, classes, tasks, gangs, ledger, quota, scores, views, log, rules, NO, task
+                ):
                     break
                 placed += 1
             control[PLACED] = placed
@@ -148,7 +150,7 @@ def serve_claims(
             turns.kept[gang] = True
             look_again(tasks, gangs, field, leavers, gang)
             if rules.share_orders:
-                turns.share[queue] = queue_share(ledger, quota.limits, queue)
+                turns.share[queue] = queue_share(ledger, turns, queue)
         elif control[PLACED] or control[CHOSEN]:
             return TAKE_BACK
         write_down(claims, story, kept)

@@ -56,7 +56,8 @@ class Classes(NamedTuple):
     ``request`` int64 (K, R); ``rows`` int32 flat, those of class k that are not zero at
     ``row_start[k]:row_start[k+1]``; ``whole``, ``share``, ``milli`` int64 (K,); ``charge`` int64 (3, K); ``card``
     int32 (V,), card type of each view, -1 = none, those of class k at ``view_start[k]:view_start[k+1]``; ``of_view``
-    int32 (V,), its class; ``blocked`` bool (K,), nothing will ever fit; ``mask_now``, ``mask_future`` int32 (V,),
+    int32 (V,), its class; ``blocked`` bool (K,), nothing will ever fit; ``idle`` bool (K,), asks for nothing, and
+    ``volatile`` bool (K,), depends on where other pods are; ``mask_now``, ``mask_future`` int32 (V,),
     rows of ``masks`` bool (M, N): the predicates hold and the node has such cards.
     """
 
@@ -71,6 +72,8 @@ class Classes(NamedTuple):
     card: Index
     of_view: Index
     blocked: Bools
+    idle: Bools
+    volatile: Bools
     mask_now: Index
     mask_future: Index
     masks: Bools
@@ -106,44 +109,98 @@ class Ledger(NamedTuple):
     versions: Ints
 
 
+class Rows(NamedTuple):
+    """Limits of queues by rows that add up rows of the ledger (own arrays).
+
+    ``start`` int32 (rows + 1,), the ledger rows of row r are ``row[start[r]:start[r + 1]]``; ``limits`` int64 (rows,
+    Q), ``NO_LIMIT`` = none.
+    """
+
+    start: Index
+    row: Index
+    limits: Ints
+
+
 class Quota(NamedTuple):
     """What ``allocatable`` tests (own arrays).
 
     ``limits`` int64 (D, Q), ``NO_LIMIT`` = none; ``named`` bool (K,), the class names its card; ``counted`` bool
-    (Q,), the queue counts cards that are not named too.
+    (Q,), the queue counts cards that are not named too; ``rows``, limits by resource, of which a task of view v asks
+    for ``asked`` int64 (rows, V).
     """
 
     limits: Ints
     named: Bools
     counted: Bools
+    rows: Rows
+    asked: Ints
 
 
-class Scores(NamedTuple):
-    """The terms of the node score, in the order in which the plugins add them (own arrays).
+class Named(NamedTuple):
+    """Resources by the names that a policy uses, those of all terms one after the other (own arrays).
 
-    ``kind`` int32 (terms,); ``weight`` float64 (terms,); ``row_of`` int32 (terms, K), for static terms the row of
-    ``rows`` float64 (any, N), -1 = nothing.
+    ``start`` int32 (terms + 1,), the rows of term t at ``start[t]:start[t + 1]``; ``plain`` int32 (rows,), row of the
+    node table, -1 = none; ``card`` int32 flat, the card types that row r counts at ``card_start[r]:card_start[r + 1]``;
+    ``capacity`` int64 (rows, N); ``asked`` int64 (rows, K); ``weight`` float64 (rows,); ``at``, ``height`` float64
+    flat, the points of the line of term t at ``line_start[t]:line_start[t + 1]``; ``upstream``: what leaves counts as
+    used, promises do not.
     """
 
-    kind: Index
+    start: Index
+    plain: Index
+    card_start: Index
+    card: Index
+    capacity: Ints
+    asked: Ints
     weight: Floats
-    row_of: Index
-    rows: Floats
+    line_start: Index
+    at: Floats
+    height: Floats
+    upstream: bool
+
+
+class Shares(NamedTuple):
+    """Dominant shares of gangs, where they order them (own arrays).
+
+    ``total`` int64 (S,), what there is of each row; ``held`` int64 (S, G), what each gang holds or is promised;
+    ``asked`` int64 (S, V), what one more task of a view counts; ``value`` float64 (1,) and ``bits`` int64 (1,),
+    scratch, the same memory.
+    """
+
+    total: Ints
+    held: Ints
+    asked: Ints
+    value: Floats
+    bits: Ints
 
 
 class Views(NamedTuple):
     """The nodes as each view ranks them, first where it fits at once, then V more for later (own arrays).
 
-    ``key`` int64 (2V, N), ``bound`` int64 and ``stale`` bool (2V, blocks) as in
-    :mod:`scheduler_core.algorithms.best_of_blocks`; ``place`` int64 (2V,), how much of the log it has seen, -1 =
-    nothing yet. The rest is scratch: ``seen`` int64, ``where`` int32, ``value`` float64 and ``bits`` int64 (the same
-    memory) over nodes, ``amounts`` float64 (any, N).
+    ``key`` int64 (rows, N), ``bound`` int64 and ``stale`` bool (rows, blocks), ``group`` int64 (rows, groups) as in
+    :mod:`scheduler_core.algorithms.best_of_blocks`; ``row`` int64 (2V,), where each is, -1 = nowhere; ``owner`` int64
+    (rows,), whose row it is, and ``used``, when it was asked for last, by ``clock`` int64 (1,); ``place`` int64 (2V,),
+    how much of the log it has seen, -1 = nothing yet. ``ask`` int64 (8,), what is asked for, see
+    :mod:`scheduler_core.framework.kernels.views`; ``open`` bool (V,), quota by Python's word; ``only`` bool (N,) and
+    ``extra`` float64 (N,), where the task that is asked about may be, and what is added to its score; ``wish`` int64
+    (words,), the cards that it gets where they have room, none = as usual. The rest is scratch: ``seen`` int64,
+    ``where`` int32, ``value`` float64 and ``bits`` int64 (the same memory) over nodes, ``amounts`` float64 (any, N).
     """
 
     key: Ints
     bound: Ints
     stale: Bools
+    group: Ints
+    row: Ints
+    owner: Ints
+    used: Ints
+    clock: Ints
     place: Ints
+    ask: Ints
+    open: Bools
+    only: Bools
+    extra: Floats
+    wish: Ints
     seen: Ints
     where: Index
     value: Floats

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from scheduler_core.algorithms.compiled import compiled_branchy
+from scheduler_core.algorithms.compiled import compiled_branchy, int64
 from scheduler_core.algorithms.victims_alone import note_alone
 from scheduler_core.algorithms.victims_beside import RULES, beside
 from scheduler_core.algorithms.victims_field import load_unit
@@ -163,7 +163,7 @@ def look_again(tasks: Tasks, gangs: Gangs, field: Field, leavers: Leavers, gang:
         leavers.barred[gang] = True
     if leavers.lenient[gang]:
         field.units[unit, SPARE] = max(0, gangs.ready[gang] - gangs.least[gang])
-    load_unit(field, unit, tasks.status, leavers.charged, RUNNING, leavers.barred, leavers.level)
+    load_unit(field, unit, tasks.status, leavers.charged, int64(RUNNING), leavers.barred, leavers.level)
 
 
 # A gang that was passed over is noted with why: its number times so many, and the reason's.

@@ -6,6 +6,10 @@ allocated or promised, from allocated to promised, and back.
 
 from __future__ import annotations
 
+from typing import Any
+
+import numpy as np
+
 from scheduler_core.algorithms.compiled import compiled_loop
 from scheduler_core.framework.kernels.columns import Cards, Classes, Gangs, Ledger, Log, Nodes, Tasks
 from scheduler_core.model.cards import WORD_BITS
@@ -13,12 +17,19 @@ from scheduler_core.model.resources import MILLI
 from scheduler_core.state.axes import CPU, LEDGER_CARDS, MEMORY
 from scheduler_core.state.status import ALLOCATED, PENDING, PIPELINED
 
+# Numba compiles a function anew for a literal.
+ADD: Any = np.int64(1)
+REMOVE: Any = np.int64(-1)
+
 
 @compiled_loop
-def choose(cards: Cards, tasks: Tasks, task: int, card: int, node: int, whole: int, share: int, later: bool) -> None:
+def choose(
+    cards: Cards, tasks: Tasks, task: int, card: int, node: int, whole: int, share: int, later: bool, wish: int
+) -> None:
     """Note in ``tasks.words`` which cards the task takes: a share the fullest with room for it, whole ones the first.
 
-    As :func:`scheduler_core.state.card_table.choose_cards`; that there is room was tested before.
+    ``wish``: the card that a share takes instead if it has room, -1 = none. As
+    :func:`scheduler_core.state.card_table.choose_cards`; that there is room was tested before.
     """
     first, wanted, least = cards.start[card, node], 1 if share else whole, MILLI + 1
     found = -1
@@ -29,8 +40,10 @@ def choose(cards: Cards, tasks: Tasks, task: int, card: int, node: int, whole: i
         else:
             free = MILLI - cards.used[row] - max(0, cards.pipelined[row] - cards.releasing[row])
         if share:
-            if share <= free < least:
+            if free >= share and (i == wish or free < least):
                 found, least = i, free
+                if i == wish:
+                    break
         elif free >= MILLI and wanted > 0:
             tasks.words[task, i // WORD_BITS] |= 1 << (i % WORD_BITS)
             wanted -= 1
@@ -48,14 +61,14 @@ def put(
     ledger: Ledger,
     log: Log,
     task: int,
-    promised: bool,
     sign: int,
 ) -> None:
-    """Add (``sign`` 1) or take away (-1) a task at the place that its row says, O(R + cards there).
+    """Add or remove an allocated or promised task at the place that its row says, O(R + cards there).
 
-    ``tasks.status`` is the caller's business.
+    ``sign``: :data:`ADD` or :data:`REMOVE`.
     """
     cls, node, card, gang = tasks.cls[task], tasks.node[task], tasks.card[task], tasks.gang[task]
+    promised = tasks.status[task] == PIPELINED
     for i in range(classes.row_start[cls], classes.row_start[cls + 1]):
         row = classes.rows[i]
         amount = sign * classes.request[cls, row]

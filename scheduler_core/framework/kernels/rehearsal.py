@@ -7,8 +7,16 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from scheduler_core.algorithms.compiled import compiled_apart, compiled_branchy
-from scheduler_core.framework.kernels.admission import ADMITTED, NOT_TESTED, Answers, Books, promise, test
+from scheduler_core.algorithms.compiled import YES, compiled_apart, compiled_branchy, int64
+from scheduler_core.framework.kernels.admission import (
+    ADMITTED,
+    NOT_TESTED,
+    Answers,
+    Books,
+    RowVotes,
+    promise,
+    test,
+)
 from scheduler_core.framework.kernels.columns import Bytes
 from scheduler_core.model.resources import MILLI
 from scheduler_core.state.status import Bools, Index, Ints
@@ -67,6 +75,7 @@ def rehearse(
     total: Ints,
     odd: Bools,
     books: Books,
+    votes: RowVotes,
     answers: Answers,
     room: Room,
     shapes: Shapes,
@@ -81,13 +90,13 @@ def rehearse(
         The place of the first gang that the caller must test; the length of ``order`` = none is left.
     """
     for place in range(first, order.shape[0]):
-        gang = order[place]
-        verdict = test(gang, queue, cpu, memory, card, named, total, odd, books, answers)
+        gang = int64(order[place])
+        verdict = test(gang, queue, cpu, memory, card, named, total, odd, books, votes, answers)
         if verdict == NOT_TESTED:
             return place
         if verdict != ADMITTED:
             continue
-        if take(gang, room, shapes, needs, True):
+        if take(gang, room, shapes, needs, YES):
             promise(gang, queue, cpu, memory, card, total, books)
         else:
             later[gang] = True

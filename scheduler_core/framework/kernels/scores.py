@@ -3,16 +3,38 @@
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
+from scheduler_core.algorithms.binpack import packed_part
+from scheduler_core.algorithms.capacity_shape import on_line, utilization_with
 from scheduler_core.algorithms.compiled import compiled_loop
 from scheduler_core.algorithms.scoring import evenness, free_percent, off_mean, used_part, used_percent
-from scheduler_core.framework.kernels.columns import Cards, Classes, Nodes, Scores, Views
-from scheduler_core.framework.kernels.terms import BALANCED, LEAST, MOST, STATIC
+from scheduler_core.framework.kernels.columns import Cards, Classes, Named, Nodes, Views
+from scheduler_core.framework.kernels.fragments import Fragments, fragments_score
+from scheduler_core.framework.kernels.terms import BALANCED, FRAGMENTS, LEAST, MOST, OWN, PACK, SHAPE, STATIC
 from scheduler_core.state.axes import CPU, MEMORY
+from scheduler_core.state.status import Floats, Index
 
 # Rows of ``Views.amounts``: what the nodes have, and what would be used of it, of cpu, memory and cards; a sum.
 _HAVE_CPU, _HAVE_MEMORY, _HAVE_CARDS, _USE_CPU, _USE_MEMORY, _USE_CARDS, _OWN = range(7)
 AMOUNTS = 7
+
+
+class Scores(NamedTuple):
+    """The terms of the node score, in the order in which the plugins add them (own arrays).
+
+    ``kind`` int32 (terms,); ``weight`` float64 (terms,); ``row_of`` int32 (terms, K), for static terms the row of
+    ``rows`` float64 (any, N), for own ones that of ``given`` float64 (own terms, N), -1 = nothing. ``given`` is what
+    Python has answered for the nodes of ``Views.where``; ``fragments`` are those of the one term that counts them.
+    """
+
+    kind: Index
+    weight: Floats
+    row_of: Index
+    rows: Floats
+    given: Floats
+    named: Named
+    fragments: Fragments
 
 
 @compiled_loop
@@ -58,6 +80,18 @@ def score_nodes(
                 mean = (x + y + z) / rows
                 spread = off_mean(a, x, mean) + off_mean(b, y, mean) + off_mean(c, z, mean)
                 own[i] += weight * evenness(spread, rows)
+        elif kind == PACK:
+            for i in range(count):
+                own[i] += _packing(nodes, cards, scores.named, term, weight, cls, where[i])
+        elif kind == SHAPE:
+            for i in range(count):
+                own[i] += _on_shape(nodes, cards, scores.named, term, weight, cls, where[i])
+        elif kind == FRAGMENTS:
+            for i in range(count):
+                own[i] += fragments_score(nodes, cards, classes, scores.fragments, cls, where[i]) * weight
+        elif kind == OWN:
+            for i in range(count):
+                own[i] += scores.given[scores.row_of[term, cls], i]
         else:
             for i in range(count):
                 value[i] += own[i]
@@ -66,7 +100,7 @@ def score_nodes(
 
 @compiled_loop
 def score_node(nodes: Nodes, cards: Cards, classes: Classes, scores: Scores, cls: int, node: int) -> float:
-    """The score of one node for one class; the same sum as :func:`score_nodes` makes."""
+    """The score of one node for one class, the first of ``views.where``; the same sum as :func:`score_nodes` makes."""
     a, b, c = float(nodes.allocatable[CPU, node]), float(nodes.allocatable[MEMORY, node]), float(cards.total[node])
     use_cpu = a - nodes.future[CPU, node] + classes.request[cls, CPU]
     use_memory = b - nodes.future[MEMORY, node] + classes.request[cls, MEMORY]
@@ -87,7 +121,62 @@ def score_node(nodes: Nodes, cards: Cards, classes: Classes, scores: Scores, cls
             rows = max(1.0, (1.0 if a > 0.0 else 0.0) + (1.0 if b > 0.0 else 0.0) + (1.0 if c > 0.0 else 0.0))
             mean = (x + y + z) / rows
             own += weight * evenness(off_mean(a, x, mean) + off_mean(b, y, mean) + off_mean(c, z, mean), rows)
+        elif kind == PACK:
+            own += _packing(nodes, cards, scores.named, term, weight, cls, node)
+        elif kind == SHAPE:
+            own += _on_shape(nodes, cards, scores.named, term, weight, cls, node)
+        elif kind == FRAGMENTS:
+            own += fragments_score(nodes, cards, classes, scores.fragments, cls, node) * weight
+        elif kind == OWN:
+            own += scores.given[scores.row_of[term, cls], 0]
         else:
             total += own
             own = 0.0
     return total
+
+
+@compiled_loop
+def _packing(nodes: Nodes, cards: Cards, named: Named, term: int, scale: float, cls: int, node: int) -> float:
+    """As :func:`scheduler_core.algorithms.binpack.packed`."""
+    total = filled = 0.0
+    for row in range(named.start[term], named.start[term + 1]):
+        if named.asked[row, cls] > 0:
+            total += named.weight[row]
+    if total <= 0.0:
+        return 0.0
+    for row in range(named.start[term], named.start[term + 1]):
+        if named.asked[row, cls] > 0:
+            used = _in_use(nodes, cards, named, row, node)
+            part = packed_part(used, named.asked[row, cls], named.capacity[row, node], named.weight[row])
+            if part < 0.0:
+                return 0.0
+            filled += part
+    return 100.0 * scale * filled / total
+
+
+@compiled_loop
+def _on_shape(nodes: Nodes, cards: Cards, named: Named, term: int, scale: float, cls: int, node: int) -> float:
+    """As :func:`scheduler_core.algorithms.capacity_shape.shaped`."""
+    first, last = named.line_start[term], named.line_start[term + 1]
+    total = found = 0.0
+    for row in range(named.start[term], named.start[term + 1]):
+        used = _in_use(nodes, cards, named, row, node)
+        full = utilization_with(used, named.asked[row, cls], named.capacity[row, node])
+        found += on_line(full, named.at[first:last], named.height[first:last]) * named.weight[row]
+        total += named.weight[row]
+    return scale * found / total if total > 0.0 else 0.0
+
+
+@compiled_loop
+def _in_use(nodes: Nodes, cards: Cards, named: Named, row: int, node: int) -> int:
+    """As :meth:`scheduler_core.framework.named_resources.NamedResources.used`."""
+    first, last, plain = named.card_start[row], named.card_start[row + 1], named.plain[row]
+    if first < last:
+        left = 0
+        for i in range(first, last):
+            card = named.card[i]
+            left += cards.left_now[card, node] if named.upstream else cards.left_future[card, node]
+        return int(named.capacity[row, node] - left)
+    if plain < 0:
+        return 0
+    return int(nodes.used[plain, node] if named.upstream else named.capacity[row, node] - nodes.future[plain, node])

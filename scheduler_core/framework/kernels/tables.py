@@ -8,26 +8,35 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from scheduler_core.algorithms.best_of_blocks import blocks_of
-from scheduler_core.framework.forms import Form, Limits, Term
+from scheduler_core.algorithms.fragmentation import Mix
+from scheduler_core.framework.forms import Form, Limits, RowLimits, Term
 from scheduler_core.framework.kernels.columns import (
     Cards,
     Classes,
     Gangs,
     Ledger,
     Log,
+    Named,
     Nodes,
     Quota,
-    Scores,
+    Rows,
+    Shares,
     Tasks,
     Views,
 )
-from scheduler_core.framework.kernels.scores import AMOUNTS
-from scheduler_core.framework.kernels.terms import NEXT, STATIC
+from scheduler_core.framework.kernels.fragments import Fragments
+from scheduler_core.framework.kernels.scores import AMOUNTS, Scores
+from scheduler_core.framework.kernels.terms import NEXT, OWN, STATIC
+from scheduler_core.framework.kernels.views import NO_TASK, NOTHING
 from scheduler_core.state.queue_ledger import NO_LIMIT
 from scheduler_core.state.status import Bools, Floats, Index, Ints
 from scheduler_core.state.task_class import TaskClass
 
+# Ranked nodes of views are kept up to so many bytes; those that were not asked for longest go first.
+_VIEW_BYTES = 2**29
+
 if TYPE_CHECKING:
+    from scheduler_core.framework.resource_rows import ResourceRows
     from scheduler_core.framework.session import Session
 
 
@@ -57,16 +66,22 @@ def card_columns(session: Session) -> Cards:
     )
 
 
-def class_columns(session: Session, classes: Sequence[TaskClass]) -> Classes:
-    """The given classes in their order, with the masks of their predicates."""
+def class_columns(session: Session, classes: Sequence[TaskClass], only: Sequence[Bools | None]) -> Classes:
+    """The given classes in their order, with the masks of their predicates; ``only``: where each may be besides."""
     rows = [row for cls in classes for row in cls.rows]
     cards = [card for cls in classes for card in cls.cards or (-1,)]
     options = [max(1, len(cls.cards)) for cls in classes]
-    masks = _Masks(session)
+    masks, nowhere = _Masks(session), np.zeros(len(session.nodes), dtype=np.bool_)
     now: list[int] = []
     future: list[int] = []
-    for cls in classes:
-        at_once, later = session.candidates.masks(cls)
+    # Of a volatile class Python says where it fits.
+    volatile = [session.candidates.samples or session.candidates.volatile(cls) for cls in classes]
+    for cls, mask, asks in zip(classes, only, volatile, strict=True):
+        at_once, later = (nowhere, nowhere) if asks else session.candidates.masks(cls)
+        if mask is not None:
+            same = at_once is later
+            at_once = masks.keep(at_once & mask)
+            later = at_once if same else masks.keep(later & mask)
         for card in cls.cards or (-1,):
             now.append(masks.row(at_once, card))
             future.append(masks.row(later, card))
@@ -83,6 +98,8 @@ def class_columns(session: Session, classes: Sequence[TaskClass]) -> Classes:
         np.array(cards, dtype=np.int32),
         np.repeat(np.arange(len(classes), dtype=np.int32), options),
         np.array([bool(cls.missing) or cls.oversize_share for cls in classes], dtype=np.bool_),
+        np.array([cls.best_effort for cls in classes], dtype=np.bool_),
+        np.array(volatile, dtype=np.bool_),
         np.array(now, dtype=np.int32),
         np.array(future, dtype=np.int32),
         np.array(masks.rows, dtype=np.bool_).reshape(len(masks.rows), len(session.nodes)),
@@ -98,6 +115,12 @@ class _Masks:
         # The very same mask comes for several views; the caller keeps the masks alive meanwhile.
         self._same: dict[tuple[int, int], int] = {}
         self.rows: list[Bools] = []
+        self._kept: list[Bools] = []
+
+    def keep(self, mask: Bools) -> Bools:
+        """Keep a mask alive that nobody else does."""
+        self._kept.append(mask)
+        return mask
 
     def row(self, mask: Bools, card: int) -> int:
         """The row of a mask over nodes; ``card`` -1 = no card type."""
@@ -117,14 +140,11 @@ def _starts(lengths: list[int]) -> Index:
     return np.concatenate([[0], np.cumsum(lengths)]).astype(np.int32)
 
 
-def task_columns(session: Session, position: Index, slots: Index) -> Tasks:
-    """The task table; ``position`` int32 (classes of the session,), the place of a class in :class:`Classes`.
-
-    The class is given for the tasks at ``slots`` alone, for others it is -1.
-    """
+def task_columns(session: Session, slots: Index, classes: Index) -> Tasks:
+    """The task table, with the places in :class:`Classes` of the tasks at ``slots``; of others it is -1."""
     tasks = session.tasks
     cls = np.full_like(tasks.cls, -1)
-    cls[slots] = position[tasks.cls[slots]]
+    cls[slots] = classes
     return Tasks(tasks.status, tasks.node, tasks.card, tasks.gang, cls, tasks.indices.words)
 
 
@@ -139,67 +159,158 @@ def ledger_columns(session: Session) -> Ledger:
     return Ledger(session.ledger.allocated, session.ledger.pipelined, session.ledger.versions)
 
 
+def rows_of(sums: list[list[int]], limits: Ints) -> Rows:
+    """Limits by rows that each add up some rows of the ledger."""
+    flat = [row for group in sums for row in group]
+    return Rows(_starts([len(group) for group in sums]), np.array(flat, dtype=np.int32), np.ascontiguousarray(limits))
+
+
 def quota_columns(session: Session, forms: list[Sequence[Form]], classes: Sequence[TaskClass]) -> Quota:
     """What ``allocatable`` tests, nothing where no plugin has a word."""
-    indices = [cls.index for cls in classes]
-    for parts in forms:
-        for form in parts:
-            if isinstance(form, Limits):
-                return Quota(form.limits, form.named[indices], form.counted)
-    ledger = session.ledger
-    return Quota(
-        np.full_like(ledger.capability, NO_LIMIT),
-        np.zeros(len(classes), dtype=np.bool_),
-        np.zeros(len(ledger), dtype=np.bool_),
-    )
+    ledger, indices = session.ledger, [cls.index for cls in classes]
+    limits, rows = np.full_like(ledger.capability, NO_LIMIT), rows_of([], np.zeros((0, len(ledger)), dtype=np.int64))
+    named: Bools = np.zeros(len(classes), dtype=np.bool_)
+    counted: Bools = np.zeros(len(ledger), dtype=np.bool_)
+    asked: list[list[int]] = []
+    for form in (form for parts in forms for form in parts):
+        if isinstance(form, Limits):
+            limits, named, counted = form.limits, form.named[indices], form.counted
+        elif isinstance(form, RowLimits):
+            rows = rows_of(form.rows.sums, form.limits)
+            asked = [form.rows.request(cls) for cls in classes for _ in cls.cards or (-1,)]
+    of_views = np.array(asked, dtype=np.int64).reshape(len(asked), len(rows.limits)).T.copy()
+    return Quota(limits, named, counted, rows, of_views)
 
 
-def score_columns(forms: list[Sequence[Form]], classes: Sequence[TaskClass], size: int) -> Scores:
-    """The terms of all plugins, with the static vectors of the given classes; ``size`` nodes."""
-    kinds: list[int] = []
-    weights: list[float] = []
-    row_of: list[list[int]] = []
-    rows: list[Floats] = []
-    known: dict[int, int] = {}
-    nothing = [-1] * len(classes)
+def score_columns(
+    session: Session, forms: list[Sequence[Form]], classes: Sequence[TaskClass], extra: Sequence[Sequence[Floats]]
+) -> Scores:
+    """The terms of all plugins, with the static vectors of the given classes; ``extra``: more of them for each."""
+    terms: list[Term] = []
     for parts in forms:
-        for term in parts:
-            assert isinstance(term, Term)
-            kinds.append(term.kind)
-            weights.append(term.weight)
-            if term.kind != STATIC or term.of_class is None:
-                row_of.append(nothing)
-                continue
-            numbers = []
-            for cls in classes:
-                vector = term.of_class(cls)
-                if vector is None:
-                    numbers.append(-1)
-                    continue
-                if id(vector) not in known:
-                    known[id(vector)] = len(rows)
-                    rows.append(vector)
-                numbers.append(known[id(vector)])
-            row_of.append(numbers)
-        kinds.append(NEXT)
-        weights.append(0.0)
-        row_of.append(nothing)
+        terms += [part for part in parts if isinstance(part, Term)]
+        terms.append(Term(NEXT))
+    added = max(map(len, extra), default=0)
+    terms += [Term(STATIC) for _ in range(added)]
+    terms += [Term(NEXT)] if added else []
+    size, rows = len(session.nodes), _Vectors()
+    row_of: Index = np.full((len(terms), len(classes)), -1, dtype=np.int32)
+    own = 0
+    for row, term in zip(row_of, terms, strict=True):
+        if term.kind == OWN:
+            row[:], own = own, own + 1
+        elif term.kind == STATIC and term.of_class is not None:
+            row[:] = [rows.number(term.of_class(cls)) for cls in classes]
+    for number, of_class in enumerate(extra):
+        for at, vector in enumerate(of_class):
+            row_of[len(terms) - 1 - added + at, number] = rows.number(vector)
     return Scores(
-        np.array(kinds, dtype=np.int32),
-        np.array(weights, dtype=np.float64),
-        np.array(row_of, dtype=np.int32).reshape(len(kinds), len(classes)),
-        np.array(rows, dtype=np.float64).reshape(len(rows), size),
+        np.array([term.kind for term in terms], dtype=np.int32),
+        np.array([term.weight for term in terms], dtype=np.float64),
+        row_of,
+        np.array(rows.vectors, dtype=np.float64).reshape(len(rows.vectors), size),
+        np.zeros((own, size), dtype=np.float64),
+        _named_columns(session, terms, classes),
+        _fragments(session, next((term.fragments for term in terms if term.fragments is not None), None)),
     )
 
 
-def new_views(views: int, size: int) -> Views:
-    """Views that have seen nothing yet."""
-    value = np.zeros(size, dtype=np.float64)
+def _fragments(session: Session, given: tuple[Mix, Ints] | None) -> Fragments:
+    """What a score by fragments needs, without an entry where there is none."""
+    mix, most = given or (Mix.empty(max(1, len(session.axes.cards))), np.ones(3, dtype=np.int64))
+    size = 0 if given is None else len(session.nodes)
+    scratch = int(session.cards.count.sum(axis=0).max(initial=0)) if size else 0
+    return Fragments(
+        mix,
+        most,
+        np.zeros(size, dtype=np.float64),
+        np.full(1, -1, dtype=np.int64),
+        np.zeros(scratch, dtype=np.int64),
+        np.zeros(scratch, dtype=np.int64),
+    )
+
+
+class _Vectors:
+    """Distinct vectors, each with its number; a vector that is asked about stays alive."""
+
+    def __init__(self) -> None:
+        self.vectors: list[Floats] = []
+        self._known: dict[int, int] = {}
+
+    def number(self, vector: Floats | None) -> int:
+        """Its place in the list, -1 for none."""
+        if vector is None:
+            return -1
+        known = self._known.setdefault(id(vector), len(self.vectors))
+        if known == len(self.vectors):
+            self.vectors.append(vector)
+        return known
+
+
+def _named_columns(session: Session, terms: Sequence[Term], classes: Sequence[TaskClass]) -> Named:
+    """Rows of what terms have by name."""
+    named = [term.resources for term in terms if term.resources is not None]
+    none: Floats = np.zeros(0, dtype=np.float64)
+    lines = [(none, none) if term.line is None else term.line for term in terms]
+    cards = [group for resources in named for group in resources.cards]
+    rows = len(cards)
+    asked = [[resources.request(cls) for resources in named] for cls in classes]
+    return Named(
+        _starts([0 if term.resources is None else len(term.resources.names) for term in terms]),
+        np.array([plain for resources in named for plain in resources.plain], dtype=np.int32),
+        _starts([len(group) for group in cards]),
+        np.array([card for group in cards for card in group], dtype=np.int32),
+        np.concatenate([np.zeros((0, len(session.nodes)), dtype=np.int64), *(resources.all for resources in named)]),
+        np.array([np.concatenate(of_class) for of_class in asked if of_class], dtype=np.int64)
+        .reshape(len(classes) if named else 0, rows)
+        .T.copy(),
+        np.array([w for term in terms if term.row_weights is not None for w in term.row_weights], dtype=np.float64),
+        _starts([len(at) for at, _ in lines]),
+        np.concatenate([none, *(at for at, _ in lines)]),
+        np.concatenate([none, *(height for _, height in lines)]),
+        session.compat,
+    )
+
+
+def share_columns(rows: ResourceRows | None, classes: Sequence[TaskClass]) -> Shares:
+    """Dominant shares of gangs by ``rows``, None = they order nothing."""
+    value = np.zeros(1, dtype=np.float64)
+    if rows is None:
+        nothing: Ints = np.zeros((0, 0), dtype=np.int64)
+        return Shares(np.zeros(0, dtype=np.int64), nothing, nothing, value, value.view(np.int64))
+    asked = [rows.request_on(cls, card) for cls in classes for card in cls.cards or (-1,)]
+    return Shares(
+        np.array(rows.total, dtype=np.int64),
+        rows.held_by_gangs(),
+        np.array(asked, dtype=np.int64).reshape(len(asked), len(rows)).T.copy(),
+        value,
+        value.view(np.int64),
+    )
+
+
+def new_views(classes: Classes, size: int, words: int) -> Views:
+    """Views that have seen nothing yet, of which as many as there is room for are kept at a time.
+
+    ``words``: of the cards of a task.
+    """
+    views, value = len(classes.card), np.zeros(size, dtype=np.float64)
+    options = int(np.diff(classes.view_start).max(initial=1))
+    rows = min(2 * views, max(2 * options, _VIEW_BYTES // (8 * max(1, size))))
     return Views(
-        np.empty((2 * views, size), dtype=np.int64),
-        np.empty((2 * views, blocks_of(size)), dtype=np.int64),
-        np.empty((2 * views, blocks_of(size)), dtype=np.bool_),
+        np.empty((rows, size), dtype=np.int64),
+        np.empty((rows, blocks_of(size)), dtype=np.int64),
+        np.empty((rows, blocks_of(size)), dtype=np.bool_),
+        np.empty((rows, blocks_of(blocks_of(size))), dtype=np.int64),
         np.full(2 * views, -1, dtype=np.int64),
+        np.full(rows, -1, dtype=np.int64),
+        np.zeros(rows, dtype=np.int64),
+        np.zeros(1, dtype=np.int64),
+        np.full(2 * views, -1, dtype=np.int64),
+        np.array([NOTHING, 0, 0, 0, NO_TASK, NO_TASK, -1, NO_TASK], dtype=np.int64),
+        np.zeros(views, dtype=np.bool_),
+        np.zeros(size, dtype=np.bool_),
+        np.zeros(size, dtype=np.float64),
+        np.zeros(words, dtype=np.int64),
         np.full(size, -1, dtype=np.int64),
         np.zeros(size, dtype=np.int32),
         value,

@@ -1,6 +1,6 @@
 """Gangs take turns: the best gang of the best queue gets its places or none, until no gang is left.
 
-The same decisions as :class:`scheduler_core.actions.allocate.Allocate` takes gang by gang.
+What only Python knows is asked for: the loop stops with what it needs, gets it in arrays, and goes on where it was.
 """
 
 from __future__ import annotations
@@ -8,9 +8,10 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from scheduler_core.algorithms.best_of_blocks import NOWHERE
-from scheduler_core.algorithms.compiled import compiled_loop
+from scheduler_core.algorithms.compiled import NONE, compiled_apart, compiled_loop, int64
 from scheduler_core.algorithms.heap import heap_pop, heap_push
 from scheduler_core.framework.kernels.columns import (
+    Bytes,
     Cards,
     Classes,
     Gangs,
@@ -18,34 +19,70 @@ from scheduler_core.framework.kernels.columns import (
     Log,
     Nodes,
     Quota,
-    Scores,
+    Rows,
+    Shares,
     Tasks,
     Views,
 )
-from scheduler_core.framework.kernels.moves import choose, forget_place, put
-from scheduler_core.framework.kernels.views import best_node, fits
+from scheduler_core.framework.kernels.fragments import wished_card
+from scheduler_core.framework.kernels.moves import ADD, REMOVE, choose, forget_place, put
+from scheduler_core.framework.kernels.scores import Scores
+from scheduler_core.framework.kernels.views import (
+    ASK_CARDS,
+    ASK_NODE,
+    ASK_TASK,
+    ASK_VIEW,
+    ASK_WANTED,
+    NEEDS_CARDS,
+    NEEDS_TASK,
+    NO_TASK,
+    best_for_task,
+    best_node,
+)
 from scheduler_core.state.axes import CPU, LEDGER_CARDS, MEMORY, NO_LIMIT
 from scheduler_core.state.status import ALLOCATED, PENDING, PIPELINED, Bools, Floats, Index, Ints
+
+# Why the loop stops: no gang is left; the log may be too small for a turn; which queue goes first; a gang's promises,
+# that may have room by now; whether it can run as it is; whether it keeps what it got; its place in the order.
+ALL_DONE, NEEDS_LOG, NEEDS_QUEUES, NEEDS_BEGIN, NEEDS_READY, NEEDS_END, NEEDS_KEY = -1, -11, -12, -13, -14, -15, -16
+# Where nothing has been answered.
+UNKNOWN = -1
+# Of ``Turns.said``: the order of queues is up to date; whether the gang can run; whether it takes another turn.
+SAID_QUEUES, SAID_READY, SAID_END = range(3)
+# Of ``Turns.asks``, bits: Python says whether the gang can run; whether it keeps what it got; what of its single tasks.
+ASKS_READY, ASKS_END, ASKS_TASKS = 1, 2, 4
+# Of what was said at the end of a turn: another one follows, behind gangs that cannot run yet (1 = before them).
+LATE = 2
+# Of ``Turns.at``: the gang whose turn goes on, -1 = none; where in its tasks; how many it has placed; the turn is over.
+AT_GANG, AT_TASK, AT_PLACED, AT_OVER = range(4)
 
 
 class Turns(NamedTuple):
     """Who waits, and in which order (own arrays).
 
     ``task`` int32 flat, waiting tasks in task order, those of gang g at ``start[g]:start[g + 1]``; ``plain`` bool
-    (G,), the loop may place the gang; ``before``, ``after`` int64 (G,), ranks in the job order on either side of "is
-    ready"; ``gang_at`` int32 (G,), the gang of each rank ``after``; ``heap`` int64 flat, those of queue q at
-    ``heap_start[q]`` of which ``heap_size[q]`` wait; ``queue_before``, ``queue_after`` int64 (Q,), ranks in the queue
-    order on either side of the share; ``share`` float64 (Q,); ``failed`` int64 (K,), the turn in which the class was
-    last refused; ``undo`` int32 (any,), what this turn has placed; ``kept`` bool (G,), the gang got something;
-    ``turn`` int64 (1,), a counter.
+    (G,), nothing is asked about the gang; ``asks`` int8 (G,), what is; ``said`` int64 (3,), the answers; ``key`` int64
+    (G, words), the order of gangs, of which word ``ready`` says whether a gang can run and word ``share_word`` how
+    large a part it has (-1 = no word does), by ``shares``; ``heap`` int64 flat, gangs of queue q at ``heap_start[q]``
+    of which ``heap_size[q]`` wait; ``queue_before``, ``queue_after`` int64 (Q,), ranks in the queue order on either
+    side of the share; ``share`` float64 (Q,), the largest used part of the limits ``parts``, at least ``least`` float64
+    (Q,); ``most``, limits at which a queue takes no turn any more; ``failed`` int64 (K,), the turn in which the class
+    was last refused; ``undo`` int32 (any,), what this turn has placed; ``kept`` bool (G,), the gang got something;
+    ``turn`` int64 (1,), a counter; ``at`` int64 (4,), where the loop stopped.
     """
 
     task: Index
     start: Ints
     plain: Bools
-    before: Ints
-    after: Ints
-    gang_at: Index
+    asks: Bytes
+    said: Ints
+    key: Ints
+    ready: int
+    share_word: int
+    shares: Shares
+    parts: Rows
+    least: Floats
+    most: Rows
     heap: Ints
     heap_start: Ints
     heap_size: Ints
@@ -56,30 +93,57 @@ class Turns(NamedTuple):
     undo: Index
     kept: Bools
     turn: Ints
+    at: Ints
 
 
 class Rules(NamedTuple):
     """What the policy asks for: a gang is ready by its members; it may wait by them; it gives up when its minimum is
-    out of reach; readiness is part of the job order; a queue's share is part of the queue order; ``allocatable`` is a
-    quota."""
+    out of reach; a queue's share is part of the queue order; ``allocatable`` is a quota; the order of queues, the
+    quota, the order of gangs and the cards of a task are asked for."""
 
     by_members: bool
     waits_by_members: bool
     gives_up: bool
-    ready_orders: bool
     share_orders: bool
     quota: bool
+    asks_queues: bool
+    asks_quota: bool
+    asks_keys: bool
+    asks_cards: bool
 
 
 @compiled_loop
-def queue_share(ledger: Ledger, limits: Ints, queue: int) -> float:
+def queue_share(ledger: Ledger, turns: Turns, queue: int) -> float:
     """Largest used part of a limit of the queue; 1 where something is used of which nothing is allowed."""
-    share = 0.0
-    for row in range(limits.shape[0]):
-        used, limit = ledger.allocated[row, queue] + ledger.pipelined[row, queue], limits[row, queue]
+    share = turns.least[queue]
+    for row in range(turns.parts.limits.shape[0]):
+        used, limit = _in_use(ledger, turns.parts, row, queue), turns.parts.limits[row, queue]
         if used > 0 and limit < NO_LIMIT:
             share = max(share, used / limit if limit != 0 else 1.0)
-    return share
+    return float(share)
+
+
+@compiled_loop
+def _in_use(ledger: Ledger, rows: Rows, row: int, queue: int) -> int:
+    """What a queue's tasks have and are promised of a row."""
+    used = 0
+    for i in range(rows.start[row], rows.start[row + 1]):
+        used += ledger.allocated[rows.row[i], queue] + ledger.pipelined[rows.row[i], queue]
+    return used
+
+
+@compiled_loop
+def _takes_no_turn(ledger: Ledger, most: Rows, queue: int) -> bool:
+    """The queue has bound as much as it may before others have had theirs, of everything."""
+    if most.limits.shape[0] == 0:
+        return False
+    for row in range(most.limits.shape[0]):
+        bound = 0
+        for i in range(most.start[row], most.start[row + 1]):
+            bound += ledger.allocated[most.row[i], queue]
+        if most.limits[row, queue] > bound:
+            return False
+    return True
 
 
 @compiled_loop
@@ -89,36 +153,55 @@ def is_ready(gangs: Gangs, rules: Rules, gang: int) -> bool:
 
 
 @compiled_loop
-def push(gangs: Gangs, turns: Turns, rules: Rules, gang: int, ready: bool) -> None:
+def push(gangs: Gangs, turns: Turns, gang: int, ready: bool) -> None:
     """Let a gang wait for its turn, at the place that it has now."""
-    late = 1 if rules.ready_orders and ready else 0
-    key = (turns.before[gang] * 2 + late) * gangs.least.shape[0] + turns.after[gang]
+    if turns.ready >= 0:
+        turns.key[gang, turns.ready] = 1 if ready else 0
+    if turns.share_word >= 0:
+        turns.shares.value[0] = gang_share(turns.shares, gang)
+        turns.key[gang, turns.share_word] = turns.shares.bits[0]
     queue = gangs.queue[gang]
-    first = turns.heap_start[queue]
-    heap_push(turns.heap[first : turns.heap_start[queue + 1]], turns.heap_size[queue], key)
+    first, last = turns.heap_start[queue], turns.heap_start[queue + 1]
+    heap_push(turns.heap[first:last], turns.heap_size[queue], turns.key, gang)
     turns.heap_size[queue] += 1
 
 
 @compiled_loop
-def push_all(gangs: Gangs, turns: Turns, rules: Rules, waiting: Index, ready: Bools) -> None:
-    """Let several gangs wait; ``ready`` bool (G,)."""
-    for gang in waiting:
-        push(gangs, turns, rules, gang, ready[gang])
+def gang_share(shares: Shares, gang: int) -> float:
+    """As :func:`scheduler_core.algorithms.dominant_share.dominant_share`; numbers that are not negative are ordered as
+    their bits are."""
+    share = 0.0
+    for row in range(shares.total.shape[0]):
+        held, total = shares.held[row, gang], shares.total[row]
+        if held > 0:
+            share = max(share, held / total if total != 0 else 1.0)
+    return share
 
 
 @compiled_loop
-def next_gang(gangs: Gangs, turns: Turns) -> int:
+def push_all(gangs: Gangs, turns: Turns, waiting: Ints, ready: Bools) -> None:
+    """Let several gangs wait; ``ready`` bool (G,)."""
+    for gang in waiting:
+        push(gangs, turns, gang, ready[gang])
+
+
+@compiled_loop
+def next_gang(ledger: Ledger, turns: Turns) -> int:
     """Take the best gang of the best queue, -1 when no gang waits; O(queues + log gangs)."""
-    found = -1
-    for queue in range(turns.heap_size.shape[0]):
-        if turns.heap_size[queue] and (found < 0 or _goes_before(turns, queue, found)):
-            found = queue
-    if found < 0:
-        return -1
-    first = turns.heap_start[found]
-    key = heap_pop(turns.heap[first : turns.heap_start[found + 1]], turns.heap_size[found])
+    while True:
+        found = NONE
+        for queue in range(turns.heap_size.shape[0]):
+            if turns.heap_size[queue] and (found < 0 or _goes_before(turns, queue, found)):
+                found = queue
+        if found < 0:
+            return -1
+        if not _takes_no_turn(ledger, turns.most, found):
+            break
+        turns.heap_size[found] = 0
+    first, last = turns.heap_start[found], turns.heap_start[found + 1]
+    gang = heap_pop(turns.heap[first:last], turns.heap_size[found], turns.key)
     turns.heap_size[found] -= 1
-    return int(turns.gang_at[key % gangs.least.shape[0]])
+    return gang
 
 
 @compiled_loop
@@ -145,70 +228,153 @@ def take_turns(
     turns: Turns,
     rules: Rules,
 ) -> int:
-    """Serve gangs until one comes that the loop may not place; return it (its turn is the caller's), -1 = all done.
-
-    -2 = ``log.nodes`` may not have room for the next turn.
-    """
+    """Serve gangs until none is left or something has to be asked; called again it goes on where it stopped."""
     while True:
-        if log.nodes.shape[0] - log.length[0] < 4 * turns.undo.shape[0]:
-            return -2
-        gang = next_gang(gangs, turns)
-        if gang < 0 or not turns.plain[gang]:
-            return gang
-        turns.turn[0] += 1
-        if not _place_gang(nodes, cards, classes, tasks, gangs, ledger, quota, scores, views, log, turns, rules, gang):
-            continue
-        queue = gangs.queue[gang]
-        if rules.share_orders:
-            turns.share[queue] = queue_share(ledger, quota.limits, queue)
-        if is_ready(gangs, rules, gang) and _has_more(tasks, turns, gang):
-            push(gangs, turns, rules, gang, gangs.ready[gang] >= gangs.least[gang])
+        asked = 0 if turns.at[AT_GANG] >= 0 else _start(ledger, log, turns, rules)
+        if asked:
+            return asked
+        gang = turns.at[AT_GANG]
+        task = _next_task(classes, tasks, turns, gang)
+        if task < 0:
+            asked = _end(nodes, cards, classes, tasks, gangs, ledger, log, turns, rules, gang)
+        else:
+            alone = turns.asks[gang] & ASKS_TASKS != 0
+            asked = place_task(
+                nodes, cards, classes, tasks, gangs, ledger, quota, scores, views, log, rules, alone, task
+            )
+            if asked >= 0:
+                asked = _note_placed(tasks, gangs, turns, rules, task, asked == 1)
+        if asked < 0:
+            return asked
 
 
 @compiled_loop
-def _place_gang(
+def _start(ledger: Ledger, log: Log, turns: Turns, rules: Rules) -> int:
+    """Begin the turn of the next gang; 0, or why the loop stops."""
+    at, said = turns.at, turns.said
+    if log.nodes.shape[0] - log.length[0] < 4 * turns.undo.shape[0]:
+        return NEEDS_LOG
+    if rules.asks_queues and said[SAID_QUEUES] == UNKNOWN:
+        return NEEDS_QUEUES
+    said[SAID_QUEUES] = UNKNOWN
+    gang = next_gang(ledger, turns)
+    if gang < 0:
+        return ALL_DONE
+    turns.turn[0] += 1
+    at[AT_GANG], at[AT_TASK], at[AT_PLACED], at[AT_OVER] = gang, turns.start[gang], 0, 0
+    return NEEDS_BEGIN if turns.asks[gang] & ASKS_END else 0
+
+
+@compiled_loop
+def _next_task(classes: Classes, tasks: Tasks, turns: Turns, gang: int) -> int:
+    """The next task of the turn that may get a place, -1 = none is left or the gang can run."""
+    at, end = turns.at, turns.start[gang + 1]
+    if turns.said[SAID_READY] == 1:
+        at[AT_TASK] = end
+    turns.said[SAID_READY] = UNKNOWN
+    while at[AT_TASK] < end:
+        task = turns.task[at[AT_TASK]]
+        cls = tasks.cls[task]
+        if tasks.status[task] == PENDING and turns.failed[cls] != turns.turn[0] and not classes.idle[cls]:
+            return int(task)
+        at[AT_TASK] += 1
+    return -1
+
+
+@compiled_loop
+def _note_placed(tasks: Tasks, gangs: Gangs, turns: Turns, rules: Rules, task: int, placed: bool) -> int:
+    """Go on to the next task, or to the end of the turn; 0, or why the loop stops."""
+    at, gang = turns.at, int64(tasks.gang[task])
+    at[AT_TASK] += 1
+    if placed:
+        turns.undo[at[AT_PLACED]] = task
+        at[AT_PLACED] += 1
+        if turns.asks[gang] & ASKS_READY:
+            return NEEDS_READY
+        if is_ready(gangs, rules, gang):
+            at[AT_TASK] = turns.start[gang + 1]
+    else:
+        turns.failed[tasks.cls[task]] = turns.turn[0]
+        if rules.gives_up and needed(gangs, gang) > _left(tasks, turns, gang):
+            at[AT_TASK] = turns.start[gang + 1]
+    return 0
+
+
+@compiled_loop
+def _end(
     nodes: Nodes,
     cards: Cards,
     classes: Classes,
     tasks: Tasks,
     gangs: Gangs,
     ledger: Ledger,
-    quota: Quota,
-    scores: Scores,
-    views: Views,
     log: Log,
     turns: Turns,
     rules: Rules,
     gang: int,
-) -> bool:
-    """One turn; True when something was placed and is kept."""
-    turn, placed = turns.turn[0], 0
-    for i in range(turns.start[gang], turns.start[gang + 1]):
-        task = turns.task[i]
-        cls = tasks.cls[task]
-        if tasks.status[task] != PENDING or turns.failed[cls] == turn:
-            continue
-        if place_task(nodes, cards, classes, tasks, gangs, ledger, quota, scores, views, log, rules, task):
-            turns.undo[placed] = task
-            placed += 1
-            if is_ready(gangs, rules, gang):
-                break
-        else:
-            turns.failed[cls] = turn
-            if rules.gives_up and needed(gangs, gang) > _left(tasks, turns, gang):
-                break
-    reached = is_ready(gangs, rules, gang)
-    if not rules.by_members or needed(gangs, gang) == 0:
-        if not reached:
-            for i in range(placed):
-                hold(nodes, cards, classes, tasks, gangs, ledger, log, turns.undo[i])
-        turns.kept[gang] = True
-        return placed > 0
-    for i in range(placed - 1, -1, -1):
+) -> int:
+    """End a turn; 0, or why the loop stops."""
+    at, said, by_loop = turns.at, turns.said, turns.asks[gang] & ASKS_END == 0
+    if not at[AT_OVER]:
+        if not by_loop and said[SAID_END] == UNKNOWN:
+            return NEEDS_END
+        kept, said[SAID_END] = said[SAID_END], UNKNOWN
+        if by_loop:
+            kept = _settle(nodes, cards, classes, tasks, gangs, ledger, log, turns, rules, gang)
+        if kept:
+            queue = gangs.queue[gang]
+            if rules.share_orders:
+                turns.share[queue] = queue_share(ledger, turns, queue)
+            if by_loop and turns.share_word >= 0:
+                _note_held(classes, tasks, turns, gang)
+        goes_on = kept and (not by_loop or is_ready(gangs, rules, gang))
+        if not goes_on or not _has_more(classes, tasks, turns, gang):
+            at[AT_GANG] = -1
+            return 0
+        late = gangs.ready[gang] >= gangs.least[gang] if by_loop else kept == LATE
+        at[AT_OVER] = LATE if late else 1
+        if rules.asks_keys:
+            return NEEDS_KEY
+    at[AT_GANG] = -1
+    push(gangs, turns, gang, at[AT_OVER] == LATE)
+    return 0
+
+
+@compiled_loop
+def _note_held(classes: Classes, tasks: Tasks, turns: Turns, gang: int) -> None:
+    """Count what the gang has got in this turn towards its share."""
+    shares = turns.shares
+    for i in range(turns.at[AT_PLACED]):
         task = turns.undo[i]
-        put(nodes, cards, classes, tasks, gangs, ledger, log, task, tasks.status[task] == PIPELINED, -1)
-        forget_place(tasks, task)
-    return False
+        view = classes.view_start[tasks.cls[task]]
+        while classes.card[view] != tasks.card[task]:
+            view += 1
+        for row in range(shares.total.shape[0]):
+            shares.held[row, gang] += shares.asked[row, view]
+
+
+@compiled_loop
+def _settle(
+    nodes: Nodes,
+    cards: Cards,
+    classes: Classes,
+    tasks: Tasks,
+    gangs: Gangs,
+    ledger: Ledger,
+    log: Log,
+    turns: Turns,
+    rules: Rules,
+    gang: int,
+) -> int:
+    """Keep what a turn has placed, as promises where the gang cannot run yet, or undo it; 1 when something is kept."""
+    placed = turns.at[AT_PLACED]
+    keeps = not rules.by_members or needed(gangs, gang) == 0
+    turns.kept[gang] |= keeps
+    if not keeps or not is_ready(gangs, rules, gang):
+        for i in range(placed - 1, -1, -1):
+            if not keeps or tasks.status[turns.undo[i]] == ALLOCATED:
+                take_off(nodes, cards, classes, tasks, gangs, ledger, log, int64(turns.undo[i]), keeps)
+    return 1 if keeps and placed > 0 else 0
 
 
 @compiled_loop
@@ -228,27 +394,38 @@ def _left(tasks: Tasks, turns: Turns, gang: int) -> int:
 
 
 @compiled_loop
-def _has_more(tasks: Tasks, turns: Turns, gang: int) -> bool:
+def _has_more(classes: Classes, tasks: Tasks, turns: Turns, gang: int) -> bool:
     turn = turns.turn[0]
     for i in range(turns.start[gang], turns.start[gang + 1]):
         task = turns.task[i]
-        if tasks.status[task] == PENDING and turns.failed[tasks.cls[task]] != turn:
+        cls = tasks.cls[task]
+        if tasks.status[task] == PENDING and turns.failed[cls] != turn and not classes.idle[cls]:
             return True
     return False
 
 
 @compiled_loop
-def hold(
-    nodes: Nodes, cards: Cards, classes: Classes, tasks: Tasks, gangs: Gangs, ledger: Ledger, log: Log, task: int
+def take_off(
+    nodes: Nodes,
+    cards: Cards,
+    classes: Classes,
+    tasks: Tasks,
+    gangs: Gangs,
+    ledger: Ledger,
+    log: Log,
+    task: int,
+    promise: bool,
 ) -> None:
-    """What the gang could have at once becomes a promise too: none of its members starts yet."""
-    if tasks.status[task] == ALLOCATED:
-        put(nodes, cards, classes, tasks, gangs, ledger, log, task, False, -1)
+    """Take back the place of a task, or leave it the place as a promise: none of its gang's members starts yet."""
+    put(nodes, cards, classes, tasks, gangs, ledger, log, task, REMOVE)
+    if promise:
         tasks.status[task] = PIPELINED
-        put(nodes, cards, classes, tasks, gangs, ledger, log, task, True, 1)
+        put(nodes, cards, classes, tasks, gangs, ledger, log, task, ADD)
+    else:
+        forget_place(tasks, task)
 
 
-@compiled_loop
+@compiled_apart
 def place_task(
     nodes: Nodes,
     cards: Cards,
@@ -261,36 +438,80 @@ def place_task(
     views: Views,
     log: Log,
     rules: Rules,
+    alone: bool,
     task: int,
-) -> bool:
-    """Allocate the task where it fits at once, else promise it a place; False when there is none."""
+) -> int:
+    """Allocate the task where it fits at once, else promise it a place; 1, 0 when there is none, or what is asked.
+
+    ``alone``: Python says something of this very task, see ``Views.only``.
+    """
+    if (alone or rules.asks_quota) and views.ask[ASK_TASK] != task:
+        views.ask[ASK_WANTED] = task
+        return NEEDS_TASK
     cls, queue = tasks.cls[task], gangs.queue[tasks.gang[task]]
     half = classes.card.shape[0]
     for stage in range(2):
         later = stage == 1
-        found, most = -1, NOWHERE
+        found, most = NONE, NOWHERE
         for view in range(classes.view_start[cls], classes.view_start[cls + 1]):
-            if rules.quota and not within(ledger, quota, classes, queue, view):
+            if not _open(ledger, quota, classes, views, rules, queue, view):
                 continue
             node = best_node(nodes, cards, classes, scores, views, log, view, later)
+            if node < -1:
+                return node
+            if node >= 0 and alone:
+                node = best_for_task(views, view + half if later else view)
             if node < 0:
                 continue
-            score = views.key[view + half if later else view, node]
+            score = views.bits[0] if alone else views.key[views.row[view + half if later else view], node]
             if found < 0 or score > most or (score == most and node < found):
                 found, most = node, score
         if found < 0:
             continue
         for view in range(classes.view_start[cls], classes.view_start[cls + 1]):
-            if rules.quota and not within(ledger, quota, classes, queue, view):
+            if not _open(ledger, quota, classes, views, rules, queue, view):
                 continue
-            if fits(nodes, cards, classes, view, found, later):
+            if views.key[views.row[view + half if later else view], found] != NOWHERE:
                 tasks.node[task], tasks.card[task] = found, classes.card[view]
                 if classes.card[view] >= 0:
-                    choose(cards, tasks, task, classes.card[view], found, classes.whole[cls], classes.share[cls], later)
+                    if rules.asks_cards and views.ask[ASK_CARDS] != task:
+                        forget_place(tasks, task)
+                        views.ask[ASK_WANTED], views.ask[ASK_VIEW], views.ask[ASK_NODE] = task, view, found
+                        if later:
+                            views.ask[ASK_VIEW] += half
+                        return NEEDS_CARDS
+                    wish = NONE
+                    if classes.share[cls] and scores.fragments.before.shape[0]:
+                        wish = wished_card(nodes, cards, classes, scores.fragments, cls, view, found)
+                    share = classes.share[cls]
+                    choose(cards, tasks, task, classes.card[view], found, classes.whole[cls], share, later, wish)
+                    if rules.asks_cards:
+                        _wear(tasks, views, task)
                 tasks.status[task] = PIPELINED if later else ALLOCATED
-                put(nodes, cards, classes, tasks, gangs, ledger, log, task, later, 1)
-                return True
-    return False
+                put(nodes, cards, classes, tasks, gangs, ledger, log, task, ADD)
+                views.ask[ASK_TASK] = views.ask[ASK_CARDS] = NO_TASK
+                return 1
+    views.ask[ASK_TASK] = NO_TASK
+    return 0
+
+
+@compiled_loop
+def _wear(tasks: Tasks, views: Views, task: int) -> None:
+    """Give the task the cards that were named for it, if any were."""
+    named = False
+    for word in range(views.wish.shape[0]):
+        named = named or views.wish[word] != 0
+    if named:
+        for word in range(views.wish.shape[0]):
+            tasks.words[task, word] = views.wish[word]
+
+
+@compiled_loop
+def _open(ledger: Ledger, quota: Quota, classes: Classes, views: Views, rules: Rules, queue: int, view: int) -> bool:
+    """The queue's quota has room for one more task on the view's card type."""
+    if rules.asks_quota:
+        return bool(views.open[view])
+    return not rules.quota or within(ledger, quota, classes, queue, view)
 
 
 @compiled_loop
@@ -303,7 +524,12 @@ def within(ledger: Ledger, quota: Quota, classes: Classes, queue: int, view: int
             return False
     if card >= 0 and (quota.named[cls] or quota.counted[queue]):
         row = LEDGER_CARDS + card
-        return bool(_used(ledger, row, queue) + classes.milli[cls] <= quota.limits[row, queue])
+        if _used(ledger, row, queue) + classes.milli[cls] > quota.limits[row, queue]:
+            return False
+    for row in range(quota.rows.limits.shape[0]):
+        asked = quota.asked[row, view]
+        if asked > 0 and _in_use(ledger, quota.rows, row, queue) + asked > quota.rows.limits[row, queue]:
+            return False
     return True
 
 

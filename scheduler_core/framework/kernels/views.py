@@ -4,10 +4,19 @@ from __future__ import annotations
 
 from scheduler_core.algorithms.best_of_blocks import NOWHERE, best, set_all, set_key, sort_key
 from scheduler_core.algorithms.compiled import compiled_loop
-from scheduler_core.framework.kernels.columns import Cards, Classes, Log, Nodes, Scores, Views
-from scheduler_core.framework.kernels.scores import score_node, score_nodes
-from scheduler_core.state.status import Bools, Index, Ints
+from scheduler_core.framework.kernels.columns import Cards, Classes, Log, Nodes, Views
+from scheduler_core.framework.kernels.fragments import bring_up
+from scheduler_core.framework.kernels.scores import Scores, score_node, score_nodes
+from scheduler_core.state.status import Index, Ints
 
+# Of ``Views.ask``: whether own scores are wanted or given; of which view; of how many nodes at the beginning of
+# ``where``; how many in ``where`` have changed; the task that is asked about, and the one that was answered; the node
+# whose cards are asked for, and the task for which they were named.
+ASK_STATE, ASK_VIEW, ASK_COUNT, ASK_CHANGED, ASK_WANTED, ASK_TASK, ASK_NODE, ASK_CARDS = range(8)
+NOTHING, WANTED, GIVEN = range(3)
+NO_TASK = -1
+# What :func:`best_node` and who calls it answer instead of a node while something has to be asked.
+NEEDS_SCORES, NEEDS_VIEW, NEEDS_TASK, NEEDS_CARDS = -2, -3, -4, -5
 # With more changes than this part of the nodes, all are looked at instead of those that changed.
 _REPAIR_SHARE = 2
 
@@ -16,47 +25,81 @@ _REPAIR_SHARE = 2
 def best_node(
     nodes: Nodes, cards: Cards, classes: Classes, scores: Scores, views: Views, log: Log, view: int, later: bool
 ) -> int:
-    """The best node for the view, -1 = none; O(changed nodes), or O(N) the first time."""
-    half, size, end = classes.card.shape[0], views.seen.shape[0], log.length[0]
-    slot = view + half if later else view
-    key, bound, stale, place = views.key[slot], views.bound[slot], views.stale[slot], views.place[slot]
-    if place != end:
-        views.place[slot] = end
-        if 0 <= place == end - 1:
-            node = log.nodes[place]
-            if fits(nodes, cards, classes, view, node, later):
-                views.value[0] = score_node(nodes, cards, classes, scores, classes.of_view[view], node)
-                set_key(key, bound, stale, node, sort_key(views.bits[0]))
-            else:
-                set_key(key, bound, stale, node, NOWHERE)
-        elif place < 0 or (end - place) * _REPAIR_SHARE > size:
-            for n in range(size):
-                views.where[n] = n
-                key[n] = NOWHERE
-            count = _fitting(
-                nodes,
-                cards,
-                classes,
-                views,
-                view,
-                later,
-                _part(views.where, classes.masks[_mask(classes, view, later)], size),
-            )
-            score_nodes(nodes, cards, classes, scores, views, classes.of_view[view], count)
+    """The best node for the view, -1 = none; O(changed nodes), or O(N) the first time.
+
+    Below -1 something is needed first (``views.ask``); asked again, it goes on with that.
+    """
+    slot = view + classes.card.shape[0] if later else view
+    row = _row_of(views, slot)
+    key, bound, stale, group = views.key[row], views.bound[row], views.stale[row], views.group[row]
+    if views.place[slot] != log.length[0]:
+        if classes.volatile[classes.of_view[view]]:
+            views.ask[ASK_VIEW] = slot
+            return NEEDS_VIEW
+        if views.ask[ASK_STATE] != GIVEN:
+            changed = _changed_since(classes, views, log, view, later)
+            count = _fitting(nodes, cards, classes, views, view, later, changed)
+            views.ask[ASK_COUNT], views.ask[ASK_CHANGED] = count, changed
+            if count and scores.given.shape[0]:
+                views.ask[ASK_STATE], views.ask[ASK_VIEW] = WANTED, slot
+                return NEEDS_SCORES
+        views.ask[ASK_STATE] = NOTHING
+        count, changed = views.ask[ASK_COUNT], views.ask[ASK_CHANGED]
+        if scores.fragments.before.shape[0]:
+            bring_up(nodes, cards, scores.fragments, log)
+        cls, everything = classes.of_view[view], views.place[slot] < 0
+        views.place[slot] = log.length[0]
+        if count == 1:
+            views.value[0] = score_node(nodes, cards, classes, scores, cls, views.where[0])
+        else:
+            score_nodes(nodes, cards, classes, scores, views, cls, count)
+        if everything:
+            key[:] = NOWHERE
             for i in range(count):
                 key[views.where[i]] = sort_key(views.bits[i])
-            set_all(key, bound, stale)
+            set_all(key, bound, stale, group)
         else:
-            changed = _changed_since(
-                views, classes.masks[_mask(classes, view, later)], log, place, end * 2 * half + slot
-            )
-            count = _fitting(nodes, cards, classes, views, view, later, changed)
-            score_nodes(nodes, cards, classes, scores, views, classes.of_view[view], count)
             for i in range(count):
-                set_key(key, bound, stale, views.where[i], sort_key(views.bits[i]))
+                set_key(key, bound, stale, group, views.where[i], sort_key(views.bits[i]))
             for i in range(count, changed):
-                set_key(key, bound, stale, views.where[i], NOWHERE)
-    return best(key, bound, stale)
+                set_key(key, bound, stale, group, views.where[i], NOWHERE)
+    return best(key, bound, stale, group)
+
+
+@compiled_loop
+def _row_of(views: Views, slot: int) -> int:
+    """The row of ``views.key`` with the view, that of the one that was not asked for longest if it has none; O(rows)
+    then."""
+    clock, row = views.clock, views.row[slot]
+    clock[0] += 1
+    if row < 0:
+        row = 0
+        for other in range(views.owner.shape[0]):
+            if views.used[other] < views.used[row]:
+                row = other
+        if views.owner[row] >= 0:
+            views.row[views.owner[row]], views.place[views.owner[row]] = -1, -1
+        views.owner[row], views.row[slot] = slot, row
+    views.used[row] = clock[0]
+    return int(row)
+
+
+@compiled_loop
+def best_for_task(views: Views, slot: int) -> int:
+    """The best node of a view for the task of which ``views.only`` and ``views.extra`` speak, -1 = none; O(N).
+
+    Its key is in ``views.bits[0]`` then.
+    """
+    key, found, most = views.key[views.row[slot]], -1, NOWHERE
+    for node in range(key.shape[0]):
+        if key[node] != NOWHERE and views.only[node]:
+            views.bits[0] = sort_key(key[node])
+            views.value[0] += views.extra[node]
+            score = sort_key(views.bits[0])
+            if score > most:
+                found, most = node, score
+    views.bits[0] = most
+    return found
 
 
 @compiled_loop
@@ -66,14 +109,23 @@ def _mask(classes: Classes, view: int, later: bool) -> int:
 
 
 @compiled_loop
-def _changed_since(views: Views, mask: Bools, log: Log, place: int, mark: int) -> int:
-    """Put each node of the mask that has changed since ``place`` of the log into ``views.where`` once; return how many.
-
-    No other call bears the same ``mark``: the log has grown since this view was last here.
-    """
-    where, seen, changes, count = views.where, views.seen, log.nodes, 0
-    for i in range(place, log.length[0]):
-        node = changes[i]
+def _changed_since(classes: Classes, views: Views, log: Log, view: int, later: bool) -> int:
+    """Put each node of the view's mask that has changed since it was last here into ``views.where`` once, all of them
+    the first time; return how many."""
+    where, seen, half = views.where, views.seen, classes.card.shape[0]
+    mask, slot, count = classes.masks[_mask(classes, view, later)], view + half if later else view, 0
+    place, end = views.place[slot], log.length[0]
+    if place < 0 or (end - place) * _REPAIR_SHARE > seen.shape[0]:
+        views.place[slot] = -1
+        for node in range(seen.shape[0]):
+            if mask[node]:
+                where[count] = node
+                count += 1
+        return count
+    # No other call bears the same mark: the log has grown since this view was last here.
+    mark = end * 2 * half + slot
+    for i in range(place, end):
+        node = log.nodes[i]
         if mask[node] and seen[node] != mark:
             seen[node] = mark
             where[count] = node
@@ -102,19 +154,6 @@ def _fitting(nodes: Nodes, cards: Cards, classes: Classes, views: Views, view: i
 
 
 @compiled_loop
-def _part(where: Index, mask: Bools, count: int) -> int:
-    """Bring the nodes of the mask to the front; return how many."""
-    left = 0
-    for i in range(count):
-        node = where[i]
-        if mask[node]:
-            where[i] = where[left]
-            where[left] = node
-            left += 1
-    return left
-
-
-@compiled_loop
 def _at_least(where: Index, room: Ints, least: int, count: int) -> int:
     """Bring the nodes that have at least so much room to the front; return how many."""
     left = 0
@@ -125,24 +164,3 @@ def _at_least(where: Index, room: Ints, least: int, count: int) -> int:
             where[left] = node
             left += 1
     return left
-
-
-@compiled_loop
-def fits(nodes: Nodes, cards: Cards, classes: Classes, view: int, node: int, later: bool) -> bool:
-    """The node has room for a task of the view's class on the view's card type."""
-    cls, card = classes.of_view[view], classes.card[view]
-    if classes.blocked[cls] or not classes.masks[_mask(classes, view, later), node]:
-        return False
-    if card >= 0:
-        share = classes.share[cls]
-        if share:
-            if (cards.best_future[card, node] if later else cards.best_now[card, node]) < share:
-                return False
-        elif (cards.whole_future[card, node] if later else cards.whole_now[card, node]) < classes.whole[cls]:
-            return False
-    free = nodes.future if later else nodes.now
-    for i in range(classes.row_start[cls], classes.row_start[cls + 1]):
-        row = classes.rows[i]
-        if free[row, node] < classes.request[cls, row]:
-            return False
-    return True

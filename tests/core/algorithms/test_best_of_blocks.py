@@ -11,18 +11,19 @@ from scheduler_core.algorithms.best_of_blocks import NOWHERE, best, blocks_of, s
 from scheduler_core.algorithms.heap import heap_pop, heap_push
 
 
-@pytest.mark.parametrize("size", [0, 1, 2, 63, 64, 65, 130, 500])
+@pytest.mark.parametrize("size", [0, 1, 2, 63, 64, 65, 130, 500, 4097, 9000])
 def test_it_finds_what_looking_at_all_finds(size):
     rng = random.Random(size)
     values = [NOWHERE, 0, 1, 7, -3]
     key = np.array([rng.choice(values) for _ in range(size)], dtype=np.int64)
     bound, stale = np.zeros(blocks_of(size), dtype=np.int64), np.zeros(blocks_of(size), dtype=np.bool_)
-    set_all(key, bound, stale)
+    group = np.zeros(blocks_of(len(bound)), dtype=np.int64)
+    set_all(key, bound, stale, group)
     for _ in range(300):
         top = max(key.tolist(), default=NOWHERE)
-        assert best(key, bound, stale) == (key.tolist().index(top) if top > NOWHERE else -1)
+        assert best(key, bound, stale, group) == (key.tolist().index(top) if top > NOWHERE else -1)
         for _ in range(rng.randint(0, 3) if size else 0):
-            set_key(key, bound, stale, rng.randrange(size), rng.choice(values))
+            set_key(key, bound, stale, group, rng.randrange(size), rng.choice(values))
 
 
 def test_keys_are_in_the_order_of_the_numbers():
@@ -35,13 +36,15 @@ def test_keys_are_in_the_order_of_the_numbers():
 
 def test_a_heap_gives_its_keys_in_order():
     rng = random.Random(0)
-    keys, size, model = np.zeros(50, dtype=np.int64), 0, []
+    keys = np.array([(rng.randrange(3), rng.randrange(3), number) for number in range(50)], dtype=np.int64)
+    heap, size, model = np.zeros(50, dtype=np.int64), 0, []
     for _ in range(2000):
-        if size and (size == 50 or rng.random() < 0.5):
-            assert heap_pop(keys, size) == model.pop(0)
+        out = sorted(set(range(50)) - set(model))
+        if not out or (model and rng.random() < 0.5):
+            assert heap_pop(heap, size, keys) == model.pop(0)
             size -= 1
         else:
-            key = rng.randrange(1000)
-            heap_push(keys, size, key)
-            model = sorted([*model, key])
+            number = rng.choice(out)
+            heap_push(heap, size, keys, number)
+            model = sorted([*model, number], key=lambda one: tuple(keys[one]))
             size += 1

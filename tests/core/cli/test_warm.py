@@ -20,7 +20,7 @@ def test_the_compiler_says_how_many_functions_of_how_many_and_for_how_long() -> 
 
     with warm.progress(said.append, every=0.05):
         numba.njit(fresh)(1)  # as Numba's own functions: none of the engine's
-        numba.njit(heap_push.py_func)(np.zeros(4, np.int64), 0, 1)
+        numba.njit(heap_push.py_func)(np.zeros(4, np.int64), 0, np.zeros((2, 1), np.int64), 1)
         both = len(said) + 1  # the next line but one begins after both were compiled
         until(lambda: len(said) > both)
     assert said[-1].startswith(f"compiling the scheduler: 1 of at most {compilable()} functions, ")
