@@ -12,7 +12,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from scheduler_core.framework.named_resources import Where
+from scheduler_core.framework.extension_points import Where
 from scheduler_core.framework.plugin import Plugin
 from scheduler_core.framework.session import Session
 from scheduler_core.plugins.fragmentation import Fragmentation

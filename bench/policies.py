@@ -53,11 +53,20 @@ def each_plugin(size: Size) -> Callable[[], Callable[[], float]]:
     return partial(_prepare, size, policies, True)
 
 
+def beside_founding(size: Size, plugin: str) -> Callable[[], float]:
+    """The factor of one more plugin."""
+    return _prepare(size, {plugin: _with(plugin)}, True)
+
+
 def other_policy(size: Size, name: str) -> Callable[[], Callable[[], float]]:
     """The factor of one of :data:`VOLCANO`."""
+    return partial(_prepare, size, {name: other(name)}, False)
+
+
+def other(name: str) -> str:
+    """The text of one of :data:`VOLCANO`."""
     tiers = [{"plugins": [{"name": plugin} for plugin in tier]} for tier in VOLCANO[name]]
-    policy = json.dumps({"actions": "enqueue, allocate, backfill, reclaim", "tiers": tiers})
-    return partial(_prepare, size, {name: policy}, False)
+    return json.dumps({"actions": "enqueue, allocate, backfill, reclaim", "tiers": tiers})
 
 
 def _with(plugin: str) -> str:

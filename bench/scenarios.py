@@ -9,8 +9,10 @@ from bench import lists, openb, snapshots, tide
 from bench.clock import clock
 from bench.clusters import GANG, SIZES, Size, objects
 from bench.console import grid, tree_page
+from bench.million import TASKS, cost_at
+from bench.own_plugins import OverArrays, PodByPod, own_plugin
 from bench.persist import persist
-from bench.policies import VOLCANO, each_plugin, other_policy
+from bench.policies import VOLCANO, each_plugin, other, other_policy
 from bench.push import unchanged_push
 from bench.reasons import reasons
 from bench.review import review
@@ -21,6 +23,7 @@ from bench.storms import STORM_TARGETS, storm
 from bench.tree_import import large_import
 from bench.writes import audited_writes
 from scheduler_core import SnapshotBuilder
+from scheduler_core.serde.policy.founding import FOUNDING_POLICY
 
 
 class Scenario(NamedTuple):
@@ -76,10 +79,17 @@ SCENARIOS = (
     Scenario("A1-XL", "ms", 150.0, cold_session(snapshots.SIZES["XL"])),
     Scenario("A1-XL-500", "ms", 1000.0, cold_session(snapshots.SIZES["XL"], classes=500)),
     *(Scenario(f"A15-{size}", "x", 3.0, each_plugin(snapshots.SIZES[size]), once=True) for size in ("S", "M", "XL")),
+    Scenario("A15-own-arrays-M", "x", 5.0, own_plugin(snapshots.SIZES["M"], OverArrays), once=True),
+    Scenario("A15-own-pods-M", "x", 20.0, own_plugin(snapshots.SIZES["M"], PodByPod), once=True),
     *(
         Scenario(f"A16-{name}-{size}", "x", 3.0, other_policy(snapshots.SIZES[size], name), once=True)
         for name in VOLCANO
         for size in ("S", "M", "XL")
+    ),
+    *(
+        Scenario(f"A17-{name}-{tasks // 1000}k", "ms", target, cost_at(tasks, text), once=True)
+        for name, text, target in (("founding", FOUNDING_POLICY, 5000.0), ("volcano", other("volcano"), 8000.0))
+        for tasks in TASKS
     ),
     Scenario("A2", "ms", 5.0, steady_session(snapshots.SIZES["XL"])),
     Scenario("A2-nodes", "ms", 5.0, steady_session(snapshots.SIZES["XL"], nodes=100)),

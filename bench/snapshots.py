@@ -91,7 +91,7 @@ def gang(number: int, classes: int = CLASSES, name: str = "gang") -> tuple[PodGr
     """A gang of eight equal tasks that wait; each queue gets gangs of each class."""
     kind = number // QUEUES % classes
     cards = _CARDS_OF_A_TASK[kind // len(CARDS) % len(_CARDS_OF_A_TASK)]
-    key, born = f"{name}-{number:05}", BORN + number // 7
+    key, born = f"{name}-{number:06}", BORN + number // 7
     group = PodGroup(
         namespace="bench",
         name=key,

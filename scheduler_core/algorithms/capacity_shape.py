@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from scheduler_core.algorithms.compiled import compiled, compiled_inline
+from scheduler_core.algorithms.compiled import compiled_inline
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
@@ -33,34 +33,3 @@ def utilization_with(used: int, request: int, capacity: int) -> float:
     if capacity <= 0 or used + request >= capacity:
         return 100.0
     return 100.0 * float(used + request) / float(capacity)
-
-
-@compiled
-def shaped(
-    used: Ints, capacity: Ints, request: Ints, weight: Floats, at: Floats, score: Floats, scale: float
-) -> Floats:
-    """Score of each node for one task: scale x sum of line(utilization) x weight / sum of the weights.
-
-    Args:
-        used, capacity: int64 (D, N), in one unit a row. request: int64 (D,), 0 where nothing is asked for.
-        weight: float64 (D,), not all zero.
-        at, score: float64 (K,), the points of the line, ``at`` in percent and rising.
-        scale: weight of the whole score, and what brings it to 0..100.
-
-    Returns:
-        float64 (N,). O(D x N x K).
-    """
-    rows, nodes = used.shape
-    result = np.zeros(nodes, dtype=np.float64)
-    total = 0.0
-    for row in range(rows):
-        total += weight[row]
-    if total <= 0.0:
-        return result
-    for node in range(nodes):
-        found = 0.0
-        for row in range(rows):
-            full = utilization_with(used[row, node], request[row], capacity[row, node])
-            found += on_line(full, at, score) * weight[row]
-        result[node] = scale * found / total
-    return result

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from scheduler_core.algorithms.compiled import compiled, compiled_inline, compiled_loop
+from scheduler_core.algorithms.compiled import compiled_inline, compiled_loop
 from scheduler_core.model.resources import MILLI
 
 Ints = npt.NDArray[np.int64]
@@ -60,18 +60,6 @@ class Task(NamedTuple):
     cards: npt.NDArray[np.signedinteger[Any]]
 
 
-class Cards(NamedTuple):
-    """Single cards of the nodes, as in the card table.
-
-    Attributes:
-        start, size: int32 (C, N), first row and number of the cards. left: int64 (rows,), milli-cards left on each one.
-    """
-
-    start: npt.NDArray[np.int32]
-    size: npt.NDArray[np.int32]
-    left: Ints
-
-
 @compiled_loop
 def of_one(left: Ints, kind: Ints, size: int, cpu: int, memory: int, mix: Mix) -> float:
     """Expected fragmentation of one node in milli-cards: ``size`` cards with what is left and their types."""
@@ -94,46 +82,6 @@ def of_one(left: Ints, kind: Ints, size: int, cpu: int, memory: int, mix: Mix) -
                 wasted = total - usable
         expected += mix.share[m] * wasted
     return expected
-
-
-@compiled
-def _gather(node: int, cards: Cards, left: Ints, kind: Ints) -> int:
-    """Write the node's cards of all types into ``left`` and ``kind``; return how many there are."""
-    size = 0
-    for card in range(cards.size.shape[0]):
-        first = cards.start[card, node]
-        for row in range(first, first + cards.size[card, node]):
-            left[size], kind[size] = cards.left[row], card
-            size += 1
-    return size
-
-
-@compiled
-def _most_cards(cards: Cards) -> int:
-    most = 0
-    for node in range(cards.size.shape[1]):
-        most = max(most, cards.size[:, node].sum())
-    return most
-
-
-@compiled
-def expected_fragments(nodes: Ints, cpu: Ints, memory: Ints, cards: Cards, mix: Mix) -> Floats:
-    """Expected fragmentation of each of the ``nodes`` (positions), milli-cards.
-
-    Args:
-        cpu, memory: int64 (N,), what all nodes have left.
-
-    Returns:
-        float64 (len(nodes),). O(nodes x M x cards of a node).
-    """
-    size = _most_cards(cards)
-    left, kind = np.zeros(size, dtype=np.int64), np.zeros(size, dtype=np.int64)
-    found = np.zeros(len(nodes), dtype=np.float64)
-    for i in range(len(nodes)):
-        node = nodes[i]
-        size = _gather(node, cards, left, kind)
-        found[i] = of_one(left, kind, size, cpu[node], memory[node], mix)
-    return found
 
 
 @compiled_loop
@@ -185,60 +133,3 @@ def take_whole(left: Ints, kind: Ints, size: int, task: Task) -> bool:
                 taken += 1
         return True
     return False
-
-
-@compiled
-def growth_scores(
-    nodes: Ints, cpu: Ints, memory: Ints, cards: Cards, most: Ints, before: Floats, task: Task, mix: Mix
-) -> Floats:
-    """Score of each of the ``nodes`` for a task, 0 to 101: 50 where nothing changes, more where fragments go.
-
-    Args:
-        cpu, memory: int64 (N,), what all nodes have left.
-        most: int64 (3,), the most cpu, memory and milli-cards that any node has, at least 1.
-        before: float64 (N,), expected fragmentation as they are.
-
-    Returns:
-        float64 (len(nodes),); 0 where the task does not fit. O(nodes x M x cards of a node^2) for a share, else one
-        power less.
-    """
-    size = _most_cards(cards)
-    left, kind = np.zeros(size, dtype=np.int64), np.zeros(size, dtype=np.int64)
-    found = np.zeros(len(nodes), dtype=np.float64)
-    for i in range(len(nodes)):
-        node = nodes[i]
-        cpu_left, memory_left = cpu[node] - task.cpu, memory[node] - task.memory
-        if cpu_left < 0 or memory_left < 0:
-            continue
-        size = _gather(node, cards, left, kind)
-        held = left[:size].sum()
-        if task.share > 0:
-            score, place = best_card(left, kind, size, cpu_left, memory_left, before[node], task, mix)
-            if place < 0:
-                continue
-            held -= task.share
-        elif task.whole == 0 or take_whole(left, kind, size, task):
-            score = growth_score(before[node], of_one(left, kind, size, cpu_left, memory_left, mix))
-            held -= task.whole * MILLI
-        else:
-            continue
-        found[i] = score + fullness(cpu_left, memory_left, held, most)
-    return found
-
-
-@compiled
-def best_card_for_share(
-    node: int, cpu: Ints, memory: Ints, cards: Cards, before: float, task: Task, mix: Mix
-) -> tuple[int, int]:
-    """Type and number (among the node's cards of that type) of the card where a share wastes least; -1, -1 = none."""
-    size = _most_cards(cards)
-    left, kind = np.zeros(size, dtype=np.int64), np.zeros(size, dtype=np.int64)
-    size = _gather(node, cards, left, kind)
-    _, place = best_card(left, kind, size, cpu[node] - task.cpu, memory[node] - task.memory, before, task, mix)
-    if place < 0:
-        return -1, -1
-    number = 0
-    for card in range(place):
-        if kind[card] == kind[place]:
-            number += 1
-    return int(kind[place]), number

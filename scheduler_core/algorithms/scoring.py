@@ -14,7 +14,7 @@ import math
 import numpy as np
 import numpy.typing as npt
 
-from scheduler_core.algorithms.compiled import compiled, compiled_inline
+from scheduler_core.algorithms.compiled import compiled_inline
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
@@ -58,25 +58,6 @@ def evenness(spread: float, rows: float) -> float:
     return math.floor((1.0 - math.sqrt(spread / rows)) * 100.0) + 0.0
 
 
-def least_requested(allocatable: Ints, requested: Ints) -> Floats:
-    """Mean over the rows of the free share; 0 for a row that is missing or would be over its capacity.
-
-    Args:
-        allocatable, requested: int64 (rows, N); ``requested`` includes the task that is to be placed.
-    """
-    return _mean_percent(_table(allocatable), _table(requested), True)
-
-
-def most_requested(allocatable: Ints, requested: Ints) -> Floats:
-    """Mean over the rows of the used share; 0 for a row that is missing or would be over its capacity."""
-    return _mean_percent(_table(allocatable), _table(requested), False)
-
-
-def balanced(allocatable: Ints, requested: Ints) -> Floats:
-    """100 minus the standard deviation of the used shares over the rows that a node has, in percent."""
-    return _balanced(_table(allocatable), _table(requested))
-
-
 def normalised(raw: Ints, *, reverse: bool = False) -> Floats:
     """Scaled so that the largest becomes 100; ``reverse`` turns it round. All zero gives 0 (100 when reversed)."""
     top = int(raw.max(initial=0))
@@ -84,42 +65,6 @@ def normalised(raw: Ints, *, reverse: bool = False) -> Floats:
         return np.full(raw.shape, float(MAX_SCORE if reverse else 0), dtype=np.float64)
     score = raw * MAX_SCORE // top
     return (MAX_SCORE - score if reverse else score).astype(np.float64)
-
-
-def _table(amounts: Ints) -> Ints:
-    """The one layout that the functions below are compiled for."""
-    return np.ascontiguousarray(amounts, dtype=np.int64)
-
-
-@compiled
-def _mean_percent(allocatable: Ints, requested: Ints, free: bool) -> Floats:
-    rows, count = allocatable.shape
-    score = np.zeros(count, dtype=np.float64)
-    for row in range(rows):
-        for n in range(count):
-            have, asked = float(allocatable[row, n]), float(requested[row, n])
-            score[n] += free_percent(have, asked) if free else used_percent(have, asked)
-    for n in range(count):
-        score[n] = math.floor(score[n] / rows)
-    return score
-
-
-@compiled
-def _balanced(allocatable: Ints, requested: Ints) -> Floats:
-    rows, count = allocatable.shape
-    score = np.zeros(count, dtype=np.float64)
-    for n in range(count):
-        present, total = 0, 0.0
-        for row in range(rows):
-            have = float(allocatable[row, n])
-            present += have > 0.0
-            total += used_part(have, float(requested[row, n]))
-        mean, spread = total / max(present, 1), 0.0
-        for row in range(rows):
-            have = float(allocatable[row, n])
-            spread += off_mean(have, used_part(have, float(requested[row, n])), mean)
-        score[n] = evenness(spread, float(max(present, 1)))
-    return score
 
 
 def image_locality(sizes: Ints, containers: int) -> Floats:

@@ -14,7 +14,7 @@ from typing import Any, Protocol
 
 import msgspec
 
-from scheduler_core.framework.extension_points import EXTENSION_POINTS, ExtensionPoint
+from scheduler_core.framework.extension_points import EXTENSION_POINTS, ExtensionPoint, points_of
 from scheduler_core.framework.plugin import Plugin
 from scheduler_core.model.decision import Vote
 from scheduler_core.state.status import Bools
@@ -70,7 +70,7 @@ def guards(point: str, call: Callable[..., Any]) -> bool:
 @lru_cache(maxsize=256)
 def _points_of(plugin: type[Plugin]) -> tuple[ExtensionPoint, ...]:
     """The points for which a class of plugins has a function."""
-    return tuple(point for point in EXTENSION_POINTS if getattr(plugin, point.name, None) is not None)
+    return points_of(plugin)
 
 
 class Hooks:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
+from scheduler_core.framework.extension_points import POINTS, points_of
 from scheduler_core.framework.plugin import Plugin
 
 
@@ -20,7 +21,7 @@ def find_conflict(entries: Iterable[tuple[type[Plugin], Mapping[str, bool]]]) ->
             if other in names and (not switch or switches.get(switch, False)):
                 how = f" with its {switch} switch on" if switch else ""
                 return plugin.name, f"plugin {plugin.name!r}{how} and plugin {other!r} cannot be in one policy"
-    sorters = [plugin.name for plugin, _ in listed if hasattr(plugin, "queue_sort")]
+    sorters = [plugin.name for plugin, _ in listed if POINTS["queue_sort"] in points_of(plugin)]
     if len(sorters) > 1:
         return sorters[1], f"{sorters[0]} and {sorters[1]} both sort the pods; a policy has one sorter"
     return None

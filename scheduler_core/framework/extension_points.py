@@ -1,4 +1,6 @@
-"""The named hooks of a session: how the answers of several plugins are combined, and which switch governs them.
+"""The extension points: what a plugin may have, how the answers of several are combined, which switch governs them.
+
+A plugin takes part at a point by having a method of its name, with its arguments and its answer.
 
 Source: volcano-semantics 1.3 (switches) and 1.4 (combination rules). Orders are sort keys instead of comparisons:
 the keys of the plugins, one after the other, decide exactly as "the first comparison that is not zero wins".
@@ -7,8 +9,26 @@ the keys of the plugins, one after the other, decide exactly as "the first compa
 from __future__ import annotations
 
 import enum
+import inspect
+from collections.abc import Callable, Iterable, Sequence
+from difflib import get_close_matches
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
+import numpy as np
+
+from scheduler_core.model.errors import BadInput
+
+if TYPE_CHECKING:
+    from scheduler_core.framework.combine import Ballot, Opinion
+    from scheduler_core.framework.demand import Demand, Shortfall
+    from scheduler_core.framework.pod_points import Deny, Nomination, Permit
+    from scheduler_core.model.pod import ServiceType
+    from scheduler_core.model.resources import Amount
+    from scheduler_core.state.status import Bools, Floats
+    from scheduler_core.state.task_class import TaskClass
+
+Where = slice | np.ndarray[tuple[int], np.dtype[np.intp]]
 
 
 class Combine(enum.StrEnum):
@@ -28,10 +48,10 @@ class Combine(enum.StrEnum):
 
 
 class ExtensionPoint(msgspec.Struct, frozen=True, gc=False):
-    """One hook.
+    """One of them.
 
     Attributes:
-        name: snake case; a plugin registers by having a method of that name.
+        name: of the method.
         combine: rule of combination.
         switch: key of :attr:`PluginOption.switches` that turns it off; empty = no switch.
     """
@@ -41,68 +61,255 @@ class ExtensionPoint(msgspec.Struct, frozen=True, gc=False):
     switch: str = ""
 
 
-_P, _C = ExtensionPoint, Combine
+_F = TypeVar("_F", bound=Callable[..., Any])
 
-EXTENSION_POINTS: tuple[ExtensionPoint, ...] = (
-    _P("queue_order", _C.KEY, "queue_order"),
-    _P("job_order", _C.KEY, "job_order"),
-    _P("task_order", _C.KEY, "task_order"),
-    _P("victim_queue_order", _C.KEY),
-    _P("job_valid", _C.ALL),
-    _P("job_ready", _C.ALL, "job_ready"),
-    _P("job_pipelined", _C.VOTE, "job_pipelined"),
-    _P("job_starving", _C.FIRST_TIER_ALL, "job_starving"),
-    _P("job_enqueueable", _C.VOTE, "job_enqueued"),
-    _P("job_enqueued", _C.CALL_ALL, "job_enqueued"),
-    _P("overused", _C.ANY, "overused"),
-    _P("allocatable", _C.ALL, "allocatable"),
-    _P("preemptive", _C.ALL, "preemptive"),
-    _P("preemptable", _C.VICTIMS, "preemptable"),
-    _P("reclaimable", _C.VICTIMS, "reclaimable"),
-    _P("unified_evictable", _C.VICTIMS),
-    _P("victim_tasks", _C.UNION, "victim"),
-    _P("predicate", _C.MASKS, "predicate"),
-    _P("node_order", _C.SUM, "node_order"),
-    # Ours: what a single task adds to what its class says, see Candidates.
-    _P("task_predicate", _C.MASKS, "predicate"),
-    _P("task_node_order", _C.SUM, "node_order"),
-    # Ours: which cards of the chosen node, (cls, card, node) -> numbers or None; what has no room is passed over.
-    _P("card_choice", _C.FIRST, "node_order"),
-    _P("best_node", _C.FIRST, "best_node"),
-    _P("target_job", _C.FIRST, "target_job"),
-    _P("reserved_nodes", _C.CALL_ALL, "reserved_nodes"),
-    # The per-pod cycle, see framework.pod_points; filter and score are predicate and node_order.
-    _P("queue_sort", _C.KEY),
-    _P("pre_filter", _C.ALL),
-    _P("post_filter", _C.FIRST),
-    _P("pre_score", _C.ALL),
-    _P("normalize_score", _C.CALL_ALL),
-    _P("reserve", _C.ALL),
-    _P("unreserve", _C.CALL_ALL),
-    _P("permit", _C.ALL),
-    _P("pre_bind", _C.ALL),
-    _P("bind", _C.FIRST),
-    _P("post_bind", _C.CALL_ALL),
-    # Ours: what is wrong with a gang as written, what its quota lacks, who may take back at all,
-    # what a gang is for, what of a task's cpu and memory counts against its queue.
-    _P("job_problem", _C.ALL),
-    _P("quota_shortfall", _C.FIRST),
-    _P("reclaimer", _C.ALL, "reclaimable"),
-    _P("service_type", _C.FIRST),
-    _P("quota_charge", _C.FIRST),
-    # Ours: the sums of the queues are made; what the votes let in is refused by another plugin (compatibility only).
-    _P("sums_made", _C.CALL_ALL),
-    _P("overruled", _C.CALL_ALL),
-    # Ours: annotations that go with a bind.
-    _P("bind_notes", _C.CALL_ALL),
-    # Ours: whether a gang that is pipelined by vote keeps what it found although it cannot start with it.
-    _P("holds_partly", _C.ANY, "job_pipelined"),
-    # Ours: what a queue deserves and how much of it is in use, for the result.
-    _P("queue_deserved", _C.FIRST),
-    _P("queue_share", _C.FIRST),
+
+def _point(combine: Combine, switch: str = "") -> Callable[[_F], _F]:
+    def declare(function: _F) -> _F:
+        function.extension_point = ExtensionPoint(function.__name__, combine, switch)  # type: ignore[attr-defined]
+        return function
+
+    return declare
+
+
+class ExtensionPoints:
+    """The methods that a plugin may have.
+
+    Gangs, tasks, queues, nodes and card types are numbers of the session's tables. A mask is bool (N,), with the reason
+    that is counted for the nodes that it refuses; a second one holds once what leaves has left. In the per-pod cycle
+    ``predicate`` and ``node_order`` are filter and score.
+    """
+
+    @_point(Combine.KEY, "queue_order")
+    def queue_order(self, queue: int, /) -> tuple[Any, ...]:
+        """Place of a queue, the lowest key first."""
+
+    @_point(Combine.KEY, "job_order")
+    def job_order(self, gang: int, /) -> tuple[Any, ...]:
+        """Place of a gang in its queue."""
+
+    @_point(Combine.KEY, "task_order")
+    def task_order(self, task: int, /) -> tuple[Any, ...]:
+        """Place of a task in its gang."""
+
+    @_point(Combine.KEY)
+    def victim_queue_order(self, queue: int, reclaimer_queue: int, /) -> tuple[Any, ...]:
+        """From which queue is taken first."""
+
+    @_point(Combine.ALL)
+    def job_valid(self, gang: int, /) -> str | None:
+        """Why the gang cannot start as it is."""
+
+    @_point(Combine.ALL, "job_ready")
+    def job_ready(self, gang: int, /) -> bool:
+        """Whether the gang may run with what it has."""
+
+    @_point(Combine.VOTE, "job_pipelined")
+    def job_pipelined(self, gang: int, /) -> Ballot:
+        """Whether it could run once what leaves has left."""
+
+    @_point(Combine.FIRST_TIER_ALL, "job_starving")
+    def job_starving(self, gang: int, /) -> bool:
+        """Whether it may take from others."""
+
+    @_point(Combine.VOTE, "job_enqueued")
+    def job_enqueueable(self, gang: int, demand: Demand, /) -> Ballot | Shortfall:
+        """Whether it is let in, by what it needs to start."""
+
+    @_point(Combine.CALL_ALL, "job_enqueued")
+    def job_enqueued(self, gang: int, /) -> None:
+        """It has been let in."""
+
+    @_point(Combine.ANY, "overused")
+    def overused(self, queue: int, /) -> bool:
+        """The queue takes no turn."""
+
+    @_point(Combine.ALL, "allocatable")
+    def allocatable(self, queue: int, cls: TaskClass, card: int, /) -> Shortfall | None:
+        """What the quota lacks for one task on a card type (-1 = none)."""
+
+    @_point(Combine.ALL, "preemptive")
+    def preemptive(self, queue: int, cls: TaskClass, card: int, /) -> Shortfall | None:
+        """The same on room that is taken from others."""
+
+    @_point(Combine.VICTIMS, "preemptable")
+    def preemptable(self, preemptor: int, candidates: Sequence[int], /) -> Opinion:
+        """Which tasks a task of the same queue may take."""
+
+    @_point(Combine.VICTIMS, "reclaimable")
+    def reclaimable(self, reclaimer: int, candidates: Sequence[int], /) -> Opinion:
+        """Which tasks of other queues a task may take."""
+
+    @_point(Combine.VICTIMS)
+    def unified_evictable(self, evictor: int, candidates: Sequence[int], /) -> Opinion:
+        """The same for actions over gangs, in all queues."""
+
+    @_point(Combine.UNION, "victim")
+    def victim_tasks(self, candidates: Sequence[int], /) -> dict[int, str]:
+        """Tasks that have to leave by themselves, and why."""
+
+    @_point(Combine.MASKS, "predicate")
+    def predicate(self, cls: TaskClass, /) -> Iterable[tuple[str, Bools] | tuple[str, Bools, Bools]]:
+        """Nodes that a task of the class may use, by reason."""
+
+    @_point(Combine.SUM, "node_order")
+    def node_order(self, cls: TaskClass, where: Where, /) -> Floats:
+        """Score of the nodes at ``where`` for a task of the class."""
+
+    @_point(Combine.MASKS, "predicate")
+    def task_predicate(self, task: int, /) -> tuple[str, Bools] | tuple[str, Bools, Bools] | None:
+        """What one task adds to the predicates of its class."""
+
+    @_point(Combine.SUM, "node_order")
+    def task_node_order(self, task: int, /) -> Floats | None:
+        """What one task adds to the score of all nodes."""
+
+    @_point(Combine.FIRST, "node_order")
+    def card_choice(self, cls: TaskClass, card: int, node: int, /) -> tuple[int, ...] | None:
+        """Cards of the node; those without room are passed over."""
+
+    @_point(Combine.FIRST, "target_job")
+    def target_job(self, gangs: Sequence[int], /) -> int | None:
+        """The gang that nodes are kept for."""
+
+    @_point(Combine.CALL_ALL, "reserved_nodes")
+    def reserved_nodes(self, gang: int, kept: Sequence[str], /) -> list[str] | None:
+        """Nodes that are enough for a gang."""
+
+    @_point(Combine.KEY)
+    def queue_sort(self, task: int, /) -> tuple[Any, ...]:
+        """Place of a pod in the per-pod cycle; one plugin only."""
+
+    @_point(Combine.ALL)
+    def pre_filter(self, task: int, /) -> str | Deny | None:
+        """Why the cycle ends before it begins."""
+
+    @_point(Combine.FIRST)
+    def post_filter(self, task: int, dry_run: Any, /) -> Nomination | None:
+        """Room that could be made for a pod without one."""
+
+    @_point(Combine.ALL)
+    def pre_score(self, task: int, nodes: Bools, /) -> str | None:
+        """Why the cycle ends before the score."""
+
+    @_point(Combine.CALL_ALL)
+    def normalize_score(self, task: int, scores: Floats, /) -> Floats:
+        """The scores anew, one plugin after the other."""
+
+    @_point(Combine.ALL)
+    def reserve(self, task: int, node: int, /) -> str | None:
+        """Why the pod may not have its place."""
+
+    @_point(Combine.CALL_ALL)
+    def unreserve(self, task: int, node: int, /) -> None:
+        """Its place is taken back."""
+
+    @_point(Combine.ALL)
+    def permit(self, task: int, node: int, /) -> Permit:
+        """Whether it is bound, waits, or goes back."""
+
+    @_point(Combine.ALL)
+    def pre_bind(self, task: int, node: int, /) -> str | None:
+        """Why it may not be bound."""
+
+    @_point(Combine.FIRST)
+    def bind(self, task: int, node: int, /) -> bool | str:
+        """True = bound, False = not mine, or why not."""
+
+    @_point(Combine.CALL_ALL)
+    def post_bind(self, task: int, node: int, /) -> None:
+        """It is bound."""
+
+    @_point(Combine.ALL)
+    def job_problem(self, gang: int, /) -> str | None:
+        """What is wrong with a gang as it is written."""
+
+    @_point(Combine.FIRST)
+    def quota_shortfall(self, gang: int, demand: Demand, empty: bool = False, /) -> Shortfall | None:
+        """What its quota lacks now, or if nothing of it were in use."""
+
+    @_point(Combine.ALL, "reclaimable")
+    def reclaimer(self, gang: int, /) -> str | None:
+        """Why a gang takes back from nobody."""
+
+    @_point(Combine.FIRST)
+    def service_type(self, gang: int, /) -> ServiceType:
+        """What a gang is for."""
+
+    @_point(Combine.FIRST)
+    def quota_charge(self, cpu_milli: int, memory_mib: int, with_cards: bool, /) -> tuple[int, int]:
+        """What of cpu and memory counts against a queue."""
+
+    @_point(Combine.CALL_ALL)
+    def sums_made(self, /) -> None:
+        """The sums of the queues are made."""
+
+    @_point(Combine.CALL_ALL)
+    def overruled(self, gang: int, demand: Demand, /) -> None:
+        """Another plugin refuses a gang that this one lets in (compatibility)."""
+
+    @_point(Combine.CALL_ALL)
+    def bind_notes(self, task: int, /) -> dict[str, str]:
+        """Annotations that go with a bind."""
+
+    @_point(Combine.ANY, "job_pipelined")
+    def holds_partly(self, gang: int, /) -> bool:
+        """A gang that cannot start with what it found keeps it."""
+
+    @_point(Combine.FIRST)
+    def queue_deserved(self, queue: int, /) -> Amount:
+        """What a queue deserves, for the result."""
+
+    @_point(Combine.FIRST)
+    def queue_share(self, queue: int, /) -> float:
+        """How much of that is in use, for the result."""
+
+
+EXTENSION_POINTS: tuple[ExtensionPoint, ...] = tuple(
+    method.extension_point for method in vars(ExtensionPoints).values() if hasattr(method, "extension_point")
 )
-
+# Names that are taken for one another.
+_ALIKE = 0.8
 POINTS: dict[str, ExtensionPoint] = {point.name: point for point in EXTENSION_POINTS}
+
+
+def points_of(plugin: type) -> tuple[ExtensionPoint, ...]:
+    """The points at which a class of plugins takes part."""
+    return tuple(point for point in EXTENSION_POINTS if getattr(plugin, point.name) is not _method(point))
+
+
+def check_points(plugin: type) -> None:
+    """Refuse a class of plugins that can only be a mistake.
+
+    Raises:
+        BadInput: a method is called nearly like a point, or takes other arguments than the point gives.
+    """
+    for name, method in vars(plugin).items():
+        near = [] if name.startswith("_") or name in POINTS else get_close_matches(name, POINTS, 1, _ALIKE)
+        if near and callable(method):
+            raise BadInput(
+                "unknown_extension_point",
+                f"{plugin.__module__}.{plugin.__qualname__} has a method {name}, which is no extension point",
+                value=name,
+                hint=f"did you mean {near[0]}? a name of your own begins with an underscore",
+            )
+    for point in points_of(plugin):
+        given = list(inspect.signature(_method(point)).parameters)
+        try:
+            inspect.signature(getattr(plugin, point.name)).bind(*given)
+        except TypeError as error:
+            raise BadInput(
+                "bad_extension_point",
+                f"{plugin.__module__}.{plugin.__qualname__}.{point.name}: {error}",
+                value=point.name,
+                hint=f"it is called with {', '.join(given[1:]) or 'nothing'}",
+            ) from None
+
+
+def _method(point: ExtensionPoint) -> Callable[..., Any]:
+    method: Callable[..., Any] = vars(ExtensionPoints)[point.name]
+    return method
+
 
 # As written in a policy file -> (switch, value when the file says nothing). Volcano spells some `enabledX`.
 SWITCHES: dict[str, tuple[str, bool]] = {

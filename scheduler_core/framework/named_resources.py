@@ -12,8 +12,6 @@ from scheduler_core.state.axes import CPU, MEMORY
 from scheduler_core.state.status import Ints
 from scheduler_core.state.task_class import TaskClass
 
-Where = slice | np.ndarray[tuple[int], np.dtype[np.intp]]
-
 _PLAIN = {"cpu": CPU, "memory": MEMORY}
 
 
@@ -43,27 +41,6 @@ class NamedResources:
                 self.all[row] = session.cards.count[cards].sum(axis=0).astype(np.int64) * MILLI
             elif plain >= 0:
                 self.all[row] = session.nodes.allocatable[plain]
-
-    def capacity(self, where: Where) -> Ints:
-        """int64 (D, n): what the nodes at ``where`` have."""
-        return self.all[:, where]
-
-    def used(self, where: Where) -> Ints:
-        """int64 (D, n): what is taken once all that leaves has left and all promises are kept.
-
-        With ``compatibility: volcano``, as upstream counts: what leaves still counts, promises do not.
-        """
-        session = self._session
-        nodes, cards = session.nodes, session.cards
-        capacity = self.all[:, where]
-        used: Ints = np.zeros(capacity.shape, dtype=np.int64)
-        for row, (plain, types) in enumerate(zip(self.plain, self.cards, strict=True)):
-            if types:
-                left = cards.left_now if session.compat else cards.left_future
-                used[row] = capacity[row] - left[types][:, where].sum(axis=0)
-            elif plain >= 0:
-                used[row] = nodes.used[plain, where] if session.compat else capacity[row] - nodes.future[plain, where]
-        return used
 
     def request(self, cls: TaskClass) -> Ints:
         """int64 (D,): what a task of the class asks for."""

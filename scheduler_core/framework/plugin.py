@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import msgspec
 
+from scheduler_core.framework.extension_points import ExtensionPoints
+
 if TYPE_CHECKING:
     from scheduler_core.framework.extender_client import ExtenderClient
     from scheduler_core.framework.forms import Form
@@ -46,8 +48,8 @@ class Argument(msgspec.Struct, frozen=True, gc=False, kw_only=True):
         return self.name[: self.name.index("<")] if self.name.endswith(">") and "<" in self.name else ""
 
 
-class Plugin:
-    """Base of all plugins: a method named like an extension point is registered for it.
+class Plugin(ExtensionPoints):
+    """Base of all plugins: one that has a method of :class:`ExtensionPoints` takes part at that point.
 
     A plugin object lives for one session. It reads the session's tables and never changes them; what it answers is
     combined with the others by :mod:`scheduler_core.framework.combine`.

@@ -1,22 +1,4 @@
-"""What plugins answer at the points of the per-pod cycle.
-
-=============== ================================================ ================================================
-point           called as                                        answer
-=============== ================================================ ================================================
-queue_sort      ``queue_sort(task)``                             sort key; one plugin only
-pre_filter      ``pre_filter(task)``                             None, or why (text or Deny) the cycle ends here
-filter          ``predicate(cls)``, ``task_predicate(task)``     masks; the first that refuses a node counts
-post_filter     ``post_filter(task, dry_run)``                   :class:`Nomination` or None; the first one counts
-pre_score       ``pre_score(task, nodes)``                       None, or why the cycle ends here
-score           ``node_order(cls, where)``, ``task_node_order``  added up
-normalize_score ``normalize_score(task, scores)``                the scores anew, one plugin after the other
-reserve         ``reserve(task, node)``                          None, or why not; then everything is unreserved
-unreserve       ``unreserve(task, node)``                        nothing; in reverse order
-permit          ``permit(task, node)``                           :data:`APPROVE`, :class:`Deny` or :class:`Wait`
-pre_bind        ``pre_bind(task, node)``                         None, or why not
-bind            ``bind(task, node)``                             True = bound, False = not mine, or why not
-post_bind       ``post_bind(task, node)``                        nothing
-=============== ================================================ ================================================
+"""What plugins answer at the points of the per-pod cycle, see :mod:`scheduler_core.framework.extension_points`.
 
 Source: document 001, 2.2.3; contracts 4.
 """

@@ -5,6 +5,7 @@ from __future__ import annotations
 from importlib.metadata import entry_points
 from typing import TypeVar
 
+from scheduler_core.framework.extension_points import check_points
 from scheduler_core.framework.plugin import Action, Plugin
 from scheduler_core.model.errors import BadInput
 
@@ -29,13 +30,14 @@ def with_entry_points(
     """The built-in tables and what installed packages add to them.
 
     Raises:
-        BadInput: an added name is taken, or the object is no plugin (action) class.
+        BadInput: an added name is taken, the object is no plugin (action) class, or its methods are mistaken.
     """
     all_plugins, all_actions = dict(plugins), dict(actions)
     for point in sorted(entry_points(group=PLUGIN_GROUP), key=lambda p: (p.name, p.value)):
         loaded = point.load()
         if not (isinstance(loaded, type) and issubclass(loaded, Plugin)):
             raise BadInput("bad_entry_point", f"{point.value} is not a plugin class", value=point.value)
+        check_points(loaded)
         _add(all_plugins, point.name, loaded, point.value)
     for point in sorted(entry_points(group=ACTION_GROUP), key=lambda p: (p.name, p.value)):
         loaded = point.load()

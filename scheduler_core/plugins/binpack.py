@@ -15,19 +15,18 @@ from typing import ClassVar
 
 import numpy as np
 
-from scheduler_core.algorithms.binpack import packed
 from scheduler_core.framework.forms import Form, Term
 from scheduler_core.framework.kernels.terms import PACK
-from scheduler_core.framework.named_resources import NamedResources, Where
-from scheduler_core.framework.plugin import Argument, Plugin
+from scheduler_core.framework.named_resources import NamedResources
+from scheduler_core.framework.node_scores import ScoredByTerms
+from scheduler_core.framework.plugin import Argument
 from scheduler_core.framework.session import Session
 from scheduler_core.state.status import Floats
-from scheduler_core.state.task_class import TaskClass
 
 _MOST = 1_000_000
 
 
-class Binpack(Plugin):
+class Binpack(ScoredByTerms):
     """Packs nodes."""
 
     name: ClassVar[str] = "binpack"
@@ -62,17 +61,8 @@ class Binpack(Plugin):
         weights = [self.values["binpack.cpu"], self.values["binpack.memory"], *(own.get(name, 1) for name in extra)]
         self._weights: Floats = np.array(weights, dtype=np.float64)
 
-    def node_order(self, cls: TaskClass, where: Where) -> Floats:
-        """Score of the nodes at ``where``; float64."""
-        resources = self._resources
-        scale = float(self.values["binpack.weight"])
-        score: Floats = packed(
-            resources.used(where), resources.capacity(where), resources.request(cls), self._weights, scale
-        )
-        return score
-
     def compiled_form(self, point: str) -> Sequence[Form] | None:
-        """The same, as a term."""
+        """One term."""
         if point != "node_order":
             return None
         scale = float(self.values["binpack.weight"])

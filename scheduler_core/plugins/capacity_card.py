@@ -25,6 +25,7 @@ import numpy.typing as npt
 from scheduler_core.algorithms.tide import may_reclaim, refusal
 from scheduler_core.framework.combine import Ballot, Opinion
 from scheduler_core.framework.demand import Demand, Shortfall
+from scheduler_core.framework.extension_points import Where
 from scheduler_core.framework.forms import Ceilings, Claimants, Form, Limits, ShareKey, StaticKey, Suspects, Term
 from scheduler_core.framework.gang_votes import GangOpinion
 from scheduler_core.framework.kernels.terms import STATIC
@@ -40,8 +41,6 @@ from scheduler_core.state.axes import CPU, LEDGER_CARDS, MEMORY
 from scheduler_core.state.queue_ledger import NO_LIMIT
 from scheduler_core.state.status import Bools, Floats
 from scheduler_core.state.task_class import TaskClass
-
-Where = slice | np.ndarray[tuple[int], np.dtype[np.intp]]
 
 _SERVICE_TYPES = (ServiceType.INFERENCE.value, ServiceType.TRAINING.value)
 

@@ -20,8 +20,8 @@ import numpy as np
 
 from scheduler_core.framework.forms import Form, Term
 from scheduler_core.framework.kernels.terms import STATIC
-from scheduler_core.framework.named_resources import Where
-from scheduler_core.framework.plugin import Argument, Plugin
+from scheduler_core.framework.node_scores import ScoredByTerms
+from scheduler_core.framework.plugin import Argument
 from scheduler_core.framework.session import Session
 from scheduler_core.model.node_refusal import NodeRefusal
 from scheduler_core.state.status import Bools, Floats
@@ -34,7 +34,7 @@ _REQUIRED, _PREFERRED = "required", "preferred"
 PRODUCT_LABEL = ".product"
 
 
-class CardModel(Plugin):
+class CardModel(ScoredByTerms):
     """Card-type scheduling."""
 
     name: ClassVar[str] = "card-model"
@@ -85,12 +85,8 @@ class CardModel(Plugin):
             named = {*models, *cls.names, *map(_model, cls.names), *_models_by_label(cls)}
             yield NodeRefusal.RARE_CARD, ~self._with_rare | self._any([card for card in self._rare if card in named])
 
-    def node_order(self, cls: TaskClass, where: Where) -> Floats:
-        """100 x weight x 0.5^index for the first preferred model that the node has; float64."""
-        return self._score(cls)[where]
-
     def compiled_form(self, point: str) -> Sequence[Form] | None:
-        """What models a node has does not change in a session."""
+        """100 x weight x 0.5^index for the first preferred model that the node has."""
         return [Term(STATIC, of_class=self._score)] if point == "node_order" else None
 
     def _score(self, cls: TaskClass) -> Floats:

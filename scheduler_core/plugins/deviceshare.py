@@ -31,6 +31,7 @@ from scheduler_core.algorithms.devices import (
     assigned,
     wish_of,
 )
+from scheduler_core.framework.extension_points import Where
 from scheduler_core.framework.forms import Form, Term
 from scheduler_core.framework.kernels.terms import STATIC
 from scheduler_core.framework.plugin import Argument, Plugin
@@ -41,7 +42,6 @@ from scheduler_core.state.task_class import TaskClass
 
 MAX_SCORE = 100.0
 _KINDS = ("deviceshare.GPUSharingEnable", "deviceshare.GPUNumberEnable", "deviceshare.VGPUEnable")
-Where = slice | np.ndarray[tuple[int], np.dtype[np.intp]]
 
 
 class DeviceShare(Plugin):

@@ -17,26 +17,19 @@ from typing import ClassVar
 
 import numpy as np
 
-from scheduler_core.algorithms.fragmentation import (
-    Cards,
-    Mix,
-    Task,
-    best_card_for_share,
-    expected_fragments,
-    growth_scores,
-)
+from scheduler_core.algorithms.fragmentation import Mix
 from scheduler_core.framework.forms import Form, Term
 from scheduler_core.framework.kernels.terms import FRAGMENTS
-from scheduler_core.framework.named_resources import Where
-from scheduler_core.framework.plugin import Argument, Plugin
+from scheduler_core.framework.node_scores import ScoredByTerms
+from scheduler_core.framework.plugin import Argument
 from scheduler_core.framework.session import Session
 from scheduler_core.model.resources import MILLI
 from scheduler_core.state.axes import CPU, MEMORY
-from scheduler_core.state.status import FAILED, FOREIGN, SUCCEEDED, Floats, Ints
+from scheduler_core.state.status import FAILED, FOREIGN, SUCCEEDED, Ints
 from scheduler_core.state.task_class import TaskClass
 
 
-class Fragmentation(Plugin):
+class Fragmentation(ScoredByTerms):
     """Keeps what is left useful."""
 
     name: ClassVar[str] = "fragmentation"
@@ -55,68 +48,23 @@ class Fragmentation(Plugin):
     )
 
     def open(self, session: Session) -> None:
-        """Find the mix."""
+        """The most of cpu, memory and milli-cards that any node has."""
         super().open(session)
-        self._mix: Mix | None = None
-        self._tasks: dict[int, Task] = {}
-        self._before: Floats = np.zeros(len(session.nodes), dtype=np.float64)
-        self._seen = -1
         nodes, cards = session.nodes.allocatable, session.cards.count.sum(axis=0) * MILLI
         most = [nodes[CPU].max(initial=1), nodes[MEMORY].max(initial=1), cards.max(initial=1)]
         self._most: Ints = np.array(most, dtype=np.int64)
 
-    def node_order(self, cls: TaskClass, where: Where) -> Floats:
-        """Score of the nodes at ``where``; float64."""
-        nodes = self.session.nodes
-        mix, cards = self._bring_up()
-        at = np.arange(len(nodes))[where]
-        score: Floats = growth_scores(
-            at, nodes.future[CPU], nodes.future[MEMORY], cards, self._most, self._before, self._task(cls), mix
-        )
-        return score * float(self.values["weight"])
-
     def compiled_form(self, point: str) -> Sequence[Form] | None:
-        """The same score as a term, which chooses the card of a share too."""
+        """One term, which chooses the card of a share too."""
         if point == "node_order":
-            mix, _ = self._bring_up()
+            mix = _mix(self.session, int(self.values["popularity"]))
             return [Term(FRAGMENTS, float(self.values["weight"]), fragments=(mix, self._most))]
         return [] if point == "card_choice" else None
 
     def card_choice(self, cls: TaskClass, card: int, node: int) -> tuple[int, ...] | None:
         """The card for a share; None for anything else, or where that card has no room yet."""
-        if not cls.share:
-            return None
-        nodes = self.session.nodes
-        mix, cards = self._bring_up()
-        task = self._task(cls)._replace(cards=np.array([card], dtype=np.int64))
-        _, number = best_card_for_share(
-            node, nodes.future[CPU], nodes.future[MEMORY], cards, float(self._before[node]), task, mix
-        )
-        return None if number < 0 else (int(number),)
-
-    def _bring_up(self) -> tuple[Mix, Cards]:
-        """The mix, the cards, and the expected fragmentation of the nodes as they are now."""
-        session = self.session
-        nodes, table = session.nodes, session.cards
-        cards = Cards(table.start, table.count, MILLI - table.used + table.releasing - table.pipelined)
-        if self._mix is None:
-            self._mix = _mix(session, int(self.values["popularity"]))
-        mix, log = self._mix, nodes.log
-        if self._seen != len(log):
-            changed = set(log[self._seen :]) if self._seen >= 0 else range(len(nodes))
-            at: Ints = np.array(sorted(changed), dtype=np.int64)
-            self._before[at] = expected_fragments(at, nodes.future[CPU], nodes.future[MEMORY], cards, mix)
-            self._seen = len(log)
-        return mix, cards
-
-    def _task(self, cls: TaskClass) -> Task:
-        task = self._tasks.get(cls.index)
-        if task is None:
-            request = cls.request
-            cards: Ints = np.array(cls.cards, dtype=np.int64)
-            task = Task(int(request[CPU]), int(request[MEMORY]), cls.whole, cls.share, cards)
-            self._tasks[cls.index] = task
-        return task
+        number = self.by_terms.card(cls, card, node) if cls.share else -1
+        return None if number < 0 else (number,)
 
 
 def _mix(session: Session, popularity: int) -> Mix:

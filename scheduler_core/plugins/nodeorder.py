@@ -14,25 +14,22 @@ from typing import ClassVar
 
 import numpy as np
 
-from scheduler_core.algorithms.scoring import balanced, image_locality, least_requested, most_requested, normalised
+from scheduler_core.algorithms.scoring import image_locality, normalised
 from scheduler_core.framework.forms import Form, Term
 from scheduler_core.framework.kernels.terms import BALANCED, LEAST, MOST, STATIC
 from scheduler_core.framework.neighbours import Neighbours
-from scheduler_core.framework.plugin import Argument, Plugin
+from scheduler_core.framework.node_scores import ScoredByTerms
+from scheduler_core.framework.plugin import Argument
 from scheduler_core.framework.session import Session
-from scheduler_core.model.resources import MILLI
-from scheduler_core.state.axes import CPU, MEMORY
 from scheduler_core.state.status import Bools, Floats, Ints
 from scheduler_core.state.task_class import TaskClass
-
-Where = slice | np.ndarray[tuple[int], np.dtype[np.intp]]
 
 
 def _weight(name: str, default: int, doc: str) -> Argument:
     return Argument(name=f"{name}.weight", type="int", default=default, minimum=0, maximum=1_000_000, doc=doc)
 
 
-class NodeOrder(Plugin):
+class NodeOrder(ScoredByTerms):
     """Sum of weighted node scores."""
 
     name: ClassVar[str] = "nodeorder"
@@ -53,7 +50,6 @@ class NodeOrder(Plugin):
         self._index = session.node_index
         self._weights = {name.removesuffix(".weight"): int(value) for name, value in self.values.items()}
         self._static: dict[object, Floats] = {}
-        self._card_total: Ints = session.cards.count.sum(axis=0).astype(np.int64) * MILLI
         self._neighbours = Neighbours(session)
 
     def volatile(self, cls: TaskClass) -> bool:
@@ -73,37 +69,32 @@ class NodeOrder(Plugin):
         soft = between is not None and any(not constraint.hard for constraint in between.spread)
         return soft and self._weights["podtopologyspread"] > 0
 
-    def node_order(self, cls: TaskClass, where: Where) -> Floats:
-        """Score of the nodes at ``where``; float64."""
-        weights, nodes = self._weights, self.session.nodes
-        rows = [CPU, MEMORY]
-        allocatable = nodes.allocatable[rows][:, where]
-        requested = allocatable - nodes.future[rows][:, where] + cls.request[rows][:, None]
-        among = self.session.candidates.feasible_nodes(cls) if self.session.compat and self.volatile(cls) else None
-        score: Floats = (self._fixed(cls) if among is None else self._made(cls, among))[where].copy()
-        if weights["leastrequested"]:
-            score += weights["leastrequested"] * least_requested(allocatable, requested)
-        if weights["mostrequested"]:
-            score += weights["mostrequested"] * most_requested(allocatable, requested)
-        if weights["balancedresource"]:
-            total = self._card_total[where]
-            cards = total - self.session.cards.left_future[:, where].sum(axis=0) + cls.milli
-            score += weights["balancedresource"] * balanced(
-                np.vstack([allocatable, total]), np.vstack([requested, cards])
-            )
-        if self._prefers_company(cls):
-            score += weights["podaffinity"] * self._neighbours.preference_score(cls, among)[where]
-        if self._spreads(cls):
-            score += weights["podtopologyspread"] * self._neighbours.spread_score(cls, among)[where]
-        return score
-
     def compiled_form(self, point: str) -> Sequence[Form] | None:
-        """The same sum, term by term."""
+        """The weighted scores, one after the other."""
         if point != "node_order":
             return None
         kinds = {"leastrequested": LEAST, "mostrequested": MOST, "balancedresource": BALANCED}
         terms = [Term(kind, float(self._weights[name])) for name, kind in kinds.items() if self._weights[name]]
-        return [Term(STATIC, of_class=self._fixed), *terms]
+        vectors = [Term(STATIC, of_class=of_class) for of_class in (self._unmoved, self._company, self._spread)]
+        return [vectors[0], *terms, *vectors[1:]]
+
+    def _unmoved(self, cls: TaskClass) -> Floats:
+        among = self._among(cls)
+        return self._fixed(cls) if among is None else self._made(cls, among)
+
+    def _company(self, cls: TaskClass) -> Floats | None:
+        if not self._prefers_company(cls):
+            return None
+        return self._weights["podaffinity"] * self._neighbours.preference_score(cls, self._among(cls))
+
+    def _spread(self, cls: TaskClass) -> Floats | None:
+        if not self._spreads(cls):
+            return None
+        return self._weights["podtopologyspread"] * self._neighbours.spread_score(cls, self._among(cls))
+
+    def _among(self, cls: TaskClass) -> Bools | None:
+        """The nodes over which scores are scaled; None = all."""
+        return self.session.candidates.feasible_nodes(cls) if self.session.compat and self.volatile(cls) else None
 
     def _fixed(self, cls: TaskClass) -> Floats:
         """The part that no placement changes: preferred nodes, soft taints and images."""

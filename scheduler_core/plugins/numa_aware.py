@@ -22,6 +22,7 @@ import numpy as np
 
 from scheduler_core.algorithms.numa import BEST_EFFORT, place, unreserved
 from scheduler_core.algorithms.scoring import normalised
+from scheduler_core.framework.extension_points import Where
 from scheduler_core.framework.forms import Form, Term
 from scheduler_core.framework.kernels.terms import STATIC
 from scheduler_core.framework.plugin import Argument, Plugin
@@ -32,7 +33,6 @@ from scheduler_core.state.status import ALLOCATED, PIPELINED, Bools, Floats, Int
 from scheduler_core.state.task_class import TaskClass
 
 DECISION = "volcano.sh/topology-decision"
-Where = slice | np.ndarray[tuple[int], np.dtype[np.intp]]
 
 
 class NumaAware(Plugin):

@@ -17,19 +17,18 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from scheduler_core.algorithms.capacity_shape import shaped
 from scheduler_core.framework.forms import Form, Term
 from scheduler_core.framework.kernels.terms import SHAPE
-from scheduler_core.framework.named_resources import NamedResources, Where
-from scheduler_core.framework.plugin import Argument, Plugin
+from scheduler_core.framework.named_resources import NamedResources
+from scheduler_core.framework.node_scores import ScoredByTerms
+from scheduler_core.framework.plugin import Argument
 from scheduler_core.framework.session import Session
 from scheduler_core.state.status import Floats
-from scheduler_core.state.task_class import TaskClass
 
 _LOW, _HIGH = 10, 100
 
 
-class RequestedToCapacityRatio(Plugin):
+class RequestedToCapacityRatio(ScoredByTerms):
     """Packs or spreads, as the line says."""
 
     name: ClassVar[str] = "requested-to-capacity-ratio"
@@ -93,22 +92,8 @@ class RequestedToCapacityRatio(Plugin):
         most = self.values["maxScore"] or (_LOW if float(self._score.max()) <= _LOW else _HIGH)
         self._scale = float(self.values["weight"]) * 100.0 / most
 
-    def node_order(self, cls: TaskClass, where: Where) -> Floats:
-        """Score of the nodes at ``where``; float64."""
-        resources = self._resources
-        score: Floats = shaped(
-            resources.used(where),
-            resources.capacity(where),
-            resources.request(cls),
-            self._weights,
-            self._at,
-            self._score,
-            self._scale,
-        )
-        return score
-
     def compiled_form(self, point: str) -> Sequence[Form] | None:
-        """The same, as a term."""
+        """One term."""
         if point != "node_order":
             return None
         line = self._at, self._score

@@ -29,8 +29,8 @@ from scheduler_core.algorithms.tide_window import Window, parse_window
 from scheduler_core.framework.combine import Opinion
 from scheduler_core.framework.forms import Form, StaticKey, Term
 from scheduler_core.framework.kernels.terms import STATIC
-from scheduler_core.framework.named_resources import Where
-from scheduler_core.framework.plugin import Argument, Plugin
+from scheduler_core.framework.node_scores import ScoredByTerms
+from scheduler_core.framework.plugin import Argument
 from scheduler_core.framework.session import Session
 from scheduler_core.model.node_refusal import NodeRefusal
 from scheduler_core.model.rules import Rule
@@ -44,7 +44,7 @@ MIN_AVAILABLE = "volcano.sh/jdb-min-available"
 _KEY = "tdm/"
 
 
-class Tdm(Plugin):
+class Tdm(ScoredByTerms):
     """Lends machines by the clock."""
 
     name: ClassVar[str] = "tdm"
@@ -102,13 +102,8 @@ class Tdm(Plugin):
         """Nodes outside the zones, and for revocable tasks those of open zones."""
         yield NodeRefusal.REVOCABLE_ZONE, ~self._private | self._lent if _revocable(cls) else ~self._private
 
-    def node_order(self, cls: TaskClass, where: Where) -> Floats:
-        """100 for a revocable task on a node of an open zone; float64."""
-        score: Floats = self._lent[where].astype(np.float64) * (100.0 if _revocable(cls) else 0.0)
-        return score
-
     def compiled_form(self, point: str) -> Sequence[Form] | None:
-        """Zones open and close between sessions."""
+        """100 for a revocable task on a node of an open zone; zones open and close between sessions."""
         if point == "node_order":
             lent: Floats = self._lent.astype(np.float64) * 100.0
             return [Term(STATIC, of_class=lambda cls: lent if _revocable(cls) else None)]

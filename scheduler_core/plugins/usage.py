@@ -17,7 +17,8 @@ import numpy as np
 
 from scheduler_core.framework.forms import Form, Term
 from scheduler_core.framework.kernels.terms import STATIC
-from scheduler_core.framework.plugin import Argument, Plugin
+from scheduler_core.framework.node_scores import ScoredByTerms
+from scheduler_core.framework.plugin import Argument
 from scheduler_core.framework.session import Session
 from scheduler_core.model.node_refusal import NodeRefusal
 from scheduler_core.state.axes import CPU, MEMORY
@@ -26,14 +27,13 @@ from scheduler_core.state.task_class import TaskClass
 
 STALE_SECONDS = 300.0
 MAX_SCORE = 100.0
-Where = slice | np.ndarray[tuple[int], np.dtype[np.intp]]
 
 
 def _weight(name: str, default: int, doc: str) -> Argument:
     return Argument(name=name, type="int", default=default, minimum=0, maximum=1_000_000, doc=doc)
 
 
-class Usage(Plugin):
+class Usage(ScoredByTerms):
     """Filters and scores nodes by what was measured on them."""
 
     name: ClassVar[str] = "usage"
@@ -86,10 +86,6 @@ class Usage(Plugin):
         yield NodeRefusal.CPU_LOAD, self._cpu_ok
         yield NodeRefusal.MEMORY_LOAD, self._memory_ok
 
-    def node_order(self, cls: TaskClass, where: Where) -> Floats:
-        """The less loaded the better."""
-        return self._score[where]
-
     def compiled_form(self, point: str) -> Sequence[Form] | None:
-        """What was measured does not change in a session."""
+        """The less loaded the better; what was measured does not change in a session."""
         return [Term(STATIC, of_class=lambda _: self._score)] if point == "node_order" else None

@@ -14,7 +14,6 @@ from scheduler_core.framework.forms import (
     Members,
     OfQueue,
     Overused,
-    RowLimits,
     ShareKey,
     Silent,
     StaticKey,
@@ -59,7 +58,7 @@ def policy_forms(session: Session) -> PolicyForms:
     hooks = session.hooks
     queue_order, overused = forms_of(hooks, "queue_order"), forms_of(hooks, "overused")
     shares = [form for parts in queue_order or () for form in parts if isinstance(form, ShareKey)]
-    if len(shares) > 1 or not all(_exact(session, form.limits) for form in shares):
+    if not all(_exact(session, form.limits) for form in shares):
         queue_order = None
     allocatable = forms_of(hooks, "allocatable")
     kinds = [type(form) for parts in allocatable or () for form in parts]
@@ -68,7 +67,7 @@ def policy_forms(session: Session) -> PolicyForms:
         overused if overused is None or len(overused) <= 1 else None,
         forms_of(hooks, "job_ready"),
         forms_of(hooks, "job_pipelined"),
-        None if max(kinds.count(Limits), kinds.count(RowLimits)) > 1 else allocatable,
+        None if kinds.count(Limits) > 1 else allocatable,
         forms_of(hooks, "card_choice"),
         terms_of(hooks),
     )
@@ -162,30 +161,34 @@ class Kinds:
         return [np.asarray(score, dtype=np.float64) for score in self._said[kind % len(self._said)][1]]
 
 
-def queue_rows(session: Session, forms: PolicyForms) -> tuple[Rows, Floats, Rows]:
-    """The limits of which a queue's share is a part, the least share of each, and where its turns end."""
-    none: Ints = np.zeros((0, len(session.ledger)), dtype=np.int64)
-    parts = most = tables.rows_of([], none)
-    least: Floats = np.zeros(len(session.ledger), dtype=np.float64)
-    for form in (form for point in (forms.queue_order, forms.overused) for found in point or () for form in found):
-        if isinstance(form, ShareKey):
-            sums = [[row] for row in range(len(form.limits))] if form.sums is None else form.sums
-            parts = tables.rows_of(sums, form.limits)
-            least = least if form.least is None else form.least
-        elif isinstance(form, Overused):
-            most = tables.rows_of(form.sums, form.limits)
-    return parts, least, most
+def queue_rows(session: Session, forms: PolicyForms) -> tuple[Ints, Rows, Floats, Rows]:
+    """The limits of which the queues' shares are parts (of share s those at ``[s]:[s + 1]`` of the first array), the
+    least shares, and where the turns of queues end."""
+    queues = len(session.ledger)
+    shares = [form for found in forms.queue_order or () for form in found if isinstance(form, ShareKey)]
+    ends = [form for found in forms.overused or () for form in found if isinstance(form, Overused)]
+    sums = [[[row] for row in range(len(form.limits))] if form.sums is None else form.sums for form in shares]
+    none: Floats = np.zeros(queues, dtype=np.float64)
+    return (
+        tables.starts_of(np.array([len(form.limits) for form in shares], dtype=np.int64)),
+        tables.rows_of_all(queues, [(of_share, form.limits) for of_share, form in zip(sums, shares, strict=True)]),
+        np.array([none if form.least is None else form.least for form in shares]).reshape(len(shares), queues),
+        tables.rows_of_all(queues, [(form.sums, form.limits) for form in ends]),
+    )
 
 
-def queue_ranks(session: Session, forms: Forms) -> tuple[Ints, Ints]:
-    """int64 (Q,) twice: ranks in the queue order before the share, and after it."""
-    queues = session.ledger.queues
-    parts = [form for group in forms for form in group]
-    at = next((i for i, form in enumerate(parts) if isinstance(form, ShareKey)), len(parts))
-    before: list[Ints | Floats] = [form.values for form in parts[:at] if isinstance(form, StaticKey)]
-    after: list[Ints | Floats] = [form.values for form in parts[at + 1 :] if isinstance(form, StaticKey)]
-    after.append(np.array([queue.created for queue in queues], dtype=np.float64))
+def queue_ranks(session: Session, forms: Forms) -> Ints:
+    """int64 (shares + 1, Q): ranks in the queue order before, between and behind the shares."""
+    queues, ranks = session.ledger.queues, []
+    values: list[Ints | Floats] = []
+    for form in (form for group in forms for form in group):
+        if isinstance(form, StaticKey):
+            values.append(form.values)
+        else:
+            ranks.append(dense_ranks(values, len(queues)))
+            values = []
     names = sorted(range(len(queues)), key=lambda q: queues[q].name)
     rank = np.empty(len(queues), dtype=np.int64)
     rank[names] = np.arange(len(queues))
-    return dense_ranks(before, len(queues)), dense_ranks([*after, rank], len(queues))
+    born = np.array([queue.created for queue in queues], dtype=np.float64)
+    return np.array([*ranks, dense_ranks([*values, born, rank], len(queues))])

@@ -24,7 +24,7 @@ from scheduler_core.actions.support.policy_forms import (
 )
 from scheduler_core.actions.support.reservations import settle_promises
 from scheduler_core.algorithms.best_of_blocks import NOWHERE, set_all
-from scheduler_core.framework.forms import GangShare, Members, ReadyKey, ShareKey, Term
+from scheduler_core.framework.forms import GangShare, Members, ReadyKey, Term
 from scheduler_core.framework.gang_columns import waiting_tasks
 from scheduler_core.framework.kernels import tables
 from scheduler_core.framework.kernels.columns import Bytes
@@ -45,6 +45,7 @@ from scheduler_core.framework.kernels.turns import (
     Rules,
     Turns,
     push_all,
+    renew_all_shares,
     take_turns,
 )
 from scheduler_core.framework.kernels.views import (
@@ -65,7 +66,6 @@ from scheduler_core.framework.session import Session
 from scheduler_core.framework.statement import Operation, Statement
 from scheduler_core.model.cards import WORD_BITS
 from scheduler_core.state.cluster import Place
-from scheduler_core.state.queue_ledger import NO_LIMIT, QueueLedger
 from scheduler_core.state.status import Bools, Floats, Index, Ints, TaskStatus
 
 # Between the ranks of two gangs in the order that Python gives them.
@@ -105,7 +105,6 @@ class CompiledTurns:
             bool(forms.job_ready),
             any(isinstance(part, Members) for parts in forms.job_pipelined or () for part in parts),
             session.keeps_minimum or session.compat,
-            any(isinstance(part, ShareKey) for parts in forms.queue_order or () for part in parts),
             bool(forms.allocatable),
             forms.asks_queues,
             forms.allocatable is None,
@@ -128,8 +127,8 @@ class CompiledTurns:
         share = next((word for word in words if isinstance(word, GangShare)), None)
         self._share_rows = None if share is None else share.rows
         mine = np.bincount(gangs.queue[gangs.queue >= 0], minlength=queues)
-        first, last = queue_ranks(session, self._forms.queue_order or [])
-        parts, least, most = queue_rows(session, self._forms)
+        rank = queue_ranks(session, self._forms.queue_order or [])
+        part_start, parts, least, most = queue_rows(session, self._forms)
         return Turns(
             slots,
             start,
@@ -140,15 +139,15 @@ class CompiledTurns:
             -1 if order is None else order.place(ReadyKey),
             -1 if order is None else order.place(GangShare),
             tables.share_columns(self._share_rows, chosen),
+            part_start,
             parts,
             least,
             most,
             np.zeros(len(gangs), dtype=np.int64),
             tables.starts_of(mine.astype(np.int64)),
             np.zeros(queues, dtype=np.int64),
-            first,
-            last,
-            np.zeros(queues, dtype=np.float64),
+            rank,
+            np.zeros((len(rank) - 1, queues), dtype=np.float64),
             np.zeros(len(chosen), dtype=np.int64),
             np.zeros(max(1, int(np.diff(start).max(initial=0))), dtype=np.int32),
             np.zeros(len(gangs), dtype=np.bool_),
@@ -270,7 +269,7 @@ class CompiledTurns:
         self._tell()
         waiting = sorted(np.flatnonzero(turns.heap_size).tolist(), key=session.queue_key)
         for rank, queue in enumerate(waiting):
-            turns.queue_before[queue] = rank
+            turns.queue_rank[0, queue] = rank
         if self._forms.overused is None:
             for queue in waiting:
                 if not session.hooks.any_true("overused", queue):
@@ -321,14 +320,10 @@ class CompiledTurns:
         for gang in np.flatnonzero(waiting & ~turns.plain).tolist():
             ready[gang] = self._goes_late(gang)
         push_all(self._gangs, turns, np.flatnonzero(waiting).astype(np.int64), ready)
-        self._renew_shares()
+        renew_all_shares(self._ledger, turns)
 
     def _goes_late(self, gang: int) -> bool:
         return any(form.of_gang(gang) for form in self._ready_keys)
-
-    def _renew_shares(self) -> None:
-        if self._rules.share_orders:
-            self._turns.share[:] = queue_shares(self._session.ledger, self._turns)
 
     def _tell(self) -> None:
         """Let the session's other readers know which nodes have changed."""
@@ -350,7 +345,7 @@ class CompiledTurns:
         self._told, self._seen = int(log.length[0]), len(session.nodes.log)
         for node in changed:
             self._cards.left[node] = session.cards.left_future[:, node].sum()
-        self._renew_shares()
+        renew_all_shares(self._ledger, self._turns)
 
 
 class GangOrder:
@@ -388,14 +383,3 @@ def _sort_keys(score: Floats) -> Ints:
     bits = (score + 0.0).view(np.int64)
     found: Ints = bits ^ ((bits >> np.int64(63)) & np.int64(2**63 - 1))
     return found
-
-
-def queue_shares(ledger: QueueLedger, turns: Turns) -> Floats:
-    """float64 (Q,): of all queues what :func:`scheduler_core.framework.kernels.turns.queue_share` says of one."""
-    sums, limits = turns.parts, turns.parts.limits
-    in_use = ledger.allocated + ledger.pipelined
-    used: Ints = np.zeros_like(limits)
-    np.add.at(used, np.repeat(np.arange(len(limits)), np.diff(sums.start)), in_use[sums.row])
-    parts = np.where(limits != 0, used / np.maximum(limits, 1), 1.0)
-    found: Floats = np.where((used > 0) & (limits < NO_LIMIT), parts, 0.0).max(axis=0, initial=0.0)
-    return np.maximum(found, turns.least)

@@ -63,7 +63,7 @@ from scheduler_core.framework.kernels.turns import (
     needed,
     next_gang,
     place_task,
-    queue_share,
+    renew_shares,
 )
 from scheduler_core.state.axes import CPU, LEDGER_CARDS, MEMORY
 from scheduler_core.state.status import ALLOCATED
@@ -149,8 +149,7 @@ def serve_claims(
                 return HOLD_BACK
             turns.kept[gang] = True
             look_again(tasks, gangs, field, leavers, gang)
-            if rules.share_orders:
-                turns.share[queue] = queue_share(ledger, turns, queue)
+            renew_shares(ledger, turns, int64(queue))
         elif control[PLACED] or control[CHOSEN]:
             return TAKE_BACK
         write_down(claims, story, kept)

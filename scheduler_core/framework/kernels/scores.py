@@ -137,7 +137,7 @@ def score_node(nodes: Nodes, cards: Cards, classes: Classes, scores: Scores, cls
 
 @compiled_loop
 def _packing(nodes: Nodes, cards: Cards, named: Named, term: int, scale: float, cls: int, node: int) -> float:
-    """As :func:`scheduler_core.algorithms.binpack.packed`."""
+    """100 x scale x sum of the parts / sum of the weights of what is asked for, 0 over capacity."""
     total = filled = 0.0
     for row in range(named.start[term], named.start[term + 1]):
         if named.asked[row, cls] > 0:
@@ -156,7 +156,7 @@ def _packing(nodes: Nodes, cards: Cards, named: Named, term: int, scale: float, 
 
 @compiled_loop
 def _on_shape(nodes: Nodes, cards: Cards, named: Named, term: int, scale: float, cls: int, node: int) -> float:
-    """As :func:`scheduler_core.algorithms.capacity_shape.shaped`."""
+    """Scale x sum of line(utilization) x weight / sum of the weights."""
     first, last = named.line_start[term], named.line_start[term + 1]
     total = found = 0.0
     for row in range(named.start[term], named.start[term + 1]):
@@ -169,7 +169,7 @@ def _on_shape(nodes: Nodes, cards: Cards, named: Named, term: int, scale: float,
 
 @compiled_loop
 def _in_use(nodes: Nodes, cards: Cards, named: Named, row: int, node: int) -> int:
-    """As :meth:`scheduler_core.framework.named_resources.NamedResources.used`."""
+    """What is taken once all that leaves has left and all promises are kept; upstream does not count promises."""
     first, last, plain = named.card_start[row], named.card_start[row + 1], named.plain[row]
     if first < last:
         left = 0

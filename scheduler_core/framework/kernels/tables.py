@@ -165,19 +165,26 @@ def rows_of(sums: list[list[int]], limits: Ints) -> Rows:
     return Rows(_starts([len(group) for group in sums]), np.array(flat, dtype=np.int32), np.ascontiguousarray(limits))
 
 
+def rows_of_all(queues: int, parts: Sequence[tuple[list[list[int]], Ints]]) -> Rows:
+    """Several of :func:`rows_of`, one after the other."""
+    none: Ints = np.zeros((0, queues), dtype=np.int64)
+    return rows_of([row for sums, _ in parts for row in sums], np.concatenate([none, *(limits for _, limits in parts)]))
+
+
 def quota_columns(session: Session, forms: list[Sequence[Form]], classes: Sequence[TaskClass]) -> Quota:
     """What ``allocatable`` tests, nothing where no plugin has a word."""
     ledger, indices = session.ledger, [cls.index for cls in classes]
-    limits, rows = np.full_like(ledger.capability, NO_LIMIT), rows_of([], np.zeros((0, len(ledger)), dtype=np.int64))
+    limits = np.full_like(ledger.capability, NO_LIMIT)
     named: Bools = np.zeros(len(classes), dtype=np.bool_)
     counted: Bools = np.zeros(len(ledger), dtype=np.bool_)
-    asked: list[list[int]] = []
+    by_row: list[RowLimits] = []
     for form in (form for parts in forms for form in parts):
         if isinstance(form, Limits):
             limits, named, counted = form.limits, form.named[indices], form.counted
         elif isinstance(form, RowLimits):
-            rows = rows_of(form.rows.sums, form.limits)
-            asked = [form.rows.request(cls) for cls in classes for _ in cls.cards or (-1,)]
+            by_row.append(form)
+    rows = rows_of_all(len(ledger), [(form.rows.sums, form.limits) for form in by_row])
+    asked = [[one for form in by_row for one in form.rows.request(cls)] for cls in classes for _ in cls.cards or (-1,)]
     of_views = np.array(asked, dtype=np.int64).reshape(len(asked), len(rows.limits)).T.copy()
     return Quota(limits, named, counted, rows, of_views)
 

@@ -64,10 +64,11 @@ class Turns(NamedTuple):
     (G,), nothing is asked about the gang; ``asks`` int8 (G,), what is; ``said`` int64 (3,), the answers; ``key`` int64
     (G, words), the order of gangs, of which word ``ready`` says whether a gang can run and word ``share_word`` how
     large a part it has (-1 = no word does), by ``shares``; ``heap`` int64 flat, gangs of queue q at ``heap_start[q]``
-    of which ``heap_size[q]`` wait; ``queue_before``, ``queue_after`` int64 (Q,), ranks in the queue order on either
-    side of the share; ``share`` float64 (Q,), the largest used part of the limits ``parts``, at least ``least`` float64
-    (Q,); ``most``, limits at which a queue takes no turn any more; ``failed`` int64 (K,), the turn in which the class
-    was last refused; ``undo`` int32 (any,), what this turn has placed; ``kept`` bool (G,), the gang got something;
+    of which ``heap_size[q]`` wait; ``queue_rank`` int64 (shares + 1, Q), ranks in the queue order before, between and
+    behind the shares; ``share`` float64 (shares, Q), the largest used part of the limits
+    ``parts[part_start[s]:part_start[s + 1]]``, at least ``least`` float64 (shares, Q); ``most``, limits at which a
+    queue takes no turn any more; ``failed`` int64 (K,), the turn in which the class was last refused; ``undo``
+    int32 (any,), what this turn has placed; ``kept`` bool (G,), the gang got something;
     ``turn`` int64 (1,), a counter; ``at`` int64 (4,), where the loop stopped.
     """
 
@@ -80,14 +81,14 @@ class Turns(NamedTuple):
     ready: int
     share_word: int
     shares: Shares
+    part_start: Ints
     parts: Rows
     least: Floats
     most: Rows
     heap: Ints
     heap_start: Ints
     heap_size: Ints
-    queue_before: Ints
-    queue_after: Ints
+    queue_rank: Ints
     share: Floats
     failed: Ints
     undo: Index
@@ -98,13 +99,12 @@ class Turns(NamedTuple):
 
 class Rules(NamedTuple):
     """What the policy asks for: a gang is ready by its members; it may wait by them; it gives up when its minimum is
-    out of reach; a queue's share is part of the queue order; ``allocatable`` is a quota; the order of queues, the
+    out of reach; ``allocatable`` is a quota; the order of queues, the
     quota, the order of gangs and the cards of a task are asked for."""
 
     by_members: bool
     waits_by_members: bool
     gives_up: bool
-    share_orders: bool
     quota: bool
     asks_queues: bool
     asks_quota: bool
@@ -113,14 +113,22 @@ class Rules(NamedTuple):
 
 
 @compiled_loop
-def queue_share(ledger: Ledger, turns: Turns, queue: int) -> float:
+def renew_shares(ledger: Ledger, turns: Turns, queue: int) -> None:
     """Largest used part of a limit of the queue; 1 where something is used of which nothing is allowed."""
-    share = turns.least[queue]
-    for row in range(turns.parts.limits.shape[0]):
-        used, limit = _in_use(ledger, turns.parts, row, queue), turns.parts.limits[row, queue]
-        if used > 0 and limit < NO_LIMIT:
-            share = max(share, used / limit if limit != 0 else 1.0)
-    return float(share)
+    for number in range(turns.share.shape[0]):
+        share = turns.least[number, queue]
+        for row in range(turns.part_start[number], turns.part_start[number + 1]):
+            used, limit = _in_use(ledger, turns.parts, row, queue), turns.parts.limits[row, queue]
+            if used > 0 and limit < NO_LIMIT:
+                share = max(share, used / limit if limit != 0 else 1.0)
+        turns.share[number, queue] = share
+
+
+@compiled_loop
+def renew_all_shares(ledger: Ledger, turns: Turns) -> None:
+    """As :func:`renew_shares`, of all queues."""
+    for queue in range(turns.share.shape[1]):
+        renew_shares(ledger, turns, queue)
 
 
 @compiled_loop
@@ -206,11 +214,13 @@ def next_gang(ledger: Ledger, turns: Turns) -> int:
 
 @compiled_loop
 def _goes_before(turns: Turns, a: int, b: int) -> bool:
-    if turns.queue_before[a] != turns.queue_before[b]:
-        return bool(turns.queue_before[a] < turns.queue_before[b])
-    if turns.share[a] != turns.share[b]:
-        return bool(turns.share[a] < turns.share[b])
-    return bool(turns.queue_after[a] < turns.queue_after[b])
+    rank, share, last = turns.queue_rank, turns.share, turns.share.shape[0]
+    for number in range(last):
+        if rank[number, a] != rank[number, b]:
+            return bool(rank[number, a] < rank[number, b])
+        if share[number, a] != share[number, b]:
+            return bool(share[number, a] < share[number, b])
+    return bool(rank[last, a] < rank[last, b])
 
 
 @compiled_loop
@@ -322,9 +332,7 @@ def _end(
         if by_loop:
             kept = _settle(nodes, cards, classes, tasks, gangs, ledger, log, turns, rules, gang)
         if kept:
-            queue = gangs.queue[gang]
-            if rules.share_orders:
-                turns.share[queue] = queue_share(ledger, turns, queue)
+            renew_shares(ledger, turns, int64(gangs.queue[gang]))
             if by_loop and turns.share_word >= 0:
                 _note_held(classes, tasks, turns, gang)
         goes_on = kept and (not by_loop or is_ready(gangs, rules, gang))

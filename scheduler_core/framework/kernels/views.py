@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from scheduler_core.algorithms.best_of_blocks import NOWHERE, best, set_all, set_key, sort_key
-from scheduler_core.algorithms.compiled import compiled_loop
+from scheduler_core.algorithms.compiled import compiled_loop, int64
 from scheduler_core.framework.kernels.columns import Cards, Classes, Log, Nodes, Views
 from scheduler_core.framework.kernels.fragments import bring_up
 from scheduler_core.framework.kernels.scores import Scores, score_node, score_nodes
@@ -47,7 +47,7 @@ def best_node(
         count, changed = views.ask[ASK_COUNT], views.ask[ASK_CHANGED]
         if scores.fragments.before.shape[0]:
             bring_up(nodes, cards, scores.fragments, log)
-        cls, everything = classes.of_view[view], views.place[slot] < 0
+        cls, everything = int64(classes.of_view[view]), views.place[slot] < 0
         views.place[slot] = log.length[0]
         if count == 1:
             views.value[0] = score_node(nodes, cards, classes, scores, cls, views.where[0])

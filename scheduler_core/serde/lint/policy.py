@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from scheduler_core.algorithms.tide_window import parse_window
+from scheduler_core.framework.extension_points import POINTS, points_of
 from scheduler_core.model.errors import BadInput
 from scheduler_core.model.policy import PluginOption, Policy
 from scheduler_core.serde.lint.finding import Finding, Severity, unreadable
@@ -148,7 +149,7 @@ def _victims(policy: Policy, plugins: Mapping[str, PluginOption]) -> Iterator[Fi
 
 
 def _votes(name: str, option: PluginOption, point: str) -> bool:
-    return callable(getattr(_plugin(name), point, None)) and option.switches.get(point, True)
+    return POINTS[point] in points_of(_plugin(name)) and option.switches.get(point, True)
 
 
 def _plugin(name: str) -> type[Any]:

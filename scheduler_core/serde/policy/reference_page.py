@@ -11,7 +11,14 @@ import sys
 from collections.abc import Iterable, Mapping
 
 from scheduler_core.actions import ACTIONS
-from scheduler_core.framework.extension_points import POINTS, SWITCHES
+from scheduler_core.framework.extension_points import (
+    EXTENSION_POINTS,
+    POINTS,
+    SWITCHES,
+    ExtensionPoint,
+    ExtensionPoints,
+    points_of,
+)
 from scheduler_core.framework.plugin import Action, Argument, Plugin
 from scheduler_core.framework.registry import KNOWN_ACTIONS_NOT_BUILT, KNOWN_PLUGINS_NOT_BUILT
 from scheduler_core.plugins import PLUGINS
@@ -42,11 +49,37 @@ configurations:
 """
 
 
+_POINTS_INTRODUCTION = """\
+## Extension points
+
+A plugin takes part at a point by having a method of its name. What the plugins of a policy answer is combined:
+
+| | |
+|---|---|
+| key | sort keys, one plugin after the other |
+| vote | one that rejects refuses; a tier in which one permits ends the vote |
+| all | the first answer that is not None refuses (for a yes or no: all say yes) |
+| any | one that says yes is enough |
+| first tier all | the first tier with a plugin that has a say decides, all of it together |
+| victims | inside a tier all must allow a victim; the first tier with an opinion decides |
+| union | what any plugin of a tier names; the first tier that names any decides |
+| masks | a node must be in all masks |
+| sum | scores are added |
+| call all | everyone is told, or asked in turn |
+| first | the first plugin that has the method answers |
+
+| point | answer | combined | says |
+|---|---|---|---|"""
+
+
 def page() -> str:
     """The whole page; the same bytes for the same code."""
     parts = [_INTRODUCTION, "## Actions\n", *(_section(name, ACTIONS[name], ()) for name in sorted(ACTIONS))]
     parts.append("## Plugins\n")
     parts += [_section(name, PLUGINS[name], _points(PLUGINS[name])) for name in sorted(PLUGINS)]
+    parts.append(_POINTS_INTRODUCTION)
+    parts += [_point(point) for point in EXTENSION_POINTS]
+    parts.append("")
     unbuilt = sorted((KNOWN_PLUGINS_NOT_BUILT | KNOWN_ACTIONS_NOT_BUILT) - PLUGINS.keys() - ACTIONS.keys())
     if unbuilt:
         names = ", ".join(f"`{name}`" for name in unbuilt)
@@ -76,8 +109,17 @@ def _section(name: str, kind: type[Plugin] | type[Action], points: Iterable[str]
     return "\n".join(lines)
 
 
+def _point(point: ExtensionPoint) -> str:
+    method = vars(ExtensionPoints)[point.name]
+    given = inspect.signature(method)
+    taken = ", ".join(str(one).replace("'", "") for one in list(given.parameters.values())[1:])
+    answer = str(given.return_annotation).replace("|", r"\|")
+    says = " ".join(inspect.cleandoc(method.__doc__).split()).replace("|", r"\|").replace("``", "`")
+    return f"| `{point.name}({taken})` | `{answer}` | {point.combine.replace('_', ' ')} | {says} |"
+
+
 def _points(kind: type[Plugin]) -> list[str]:
-    return [name for name in POINTS if callable(getattr(kind, name, None))]
+    return [point.name for point in points_of(kind)]
 
 
 def _switch(switches: Mapping[str, str], point: str) -> str:

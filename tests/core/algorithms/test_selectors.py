@@ -1,11 +1,11 @@
-"""Selectors, taints and scores: Kubernetes' own rules."""
+"""Selectors, taints and scaling: Kubernetes' own rules."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
 
-from scheduler_core.algorithms.scoring import balanced, least_requested, most_requested, normalised
+from scheduler_core.algorithms.scoring import normalised
 from scheduler_core.algorithms.selectors import NodeIndex, tolerates
 from scheduler_core.model.node import Node, Taint
 from scheduler_core.model.pod import NodeSelectorRequirement as Requirement
@@ -60,12 +60,7 @@ def test_taints_are_counted_by_kind():
     assert INDEX.intolerable((Toleration("", "Exists"),), preferred=False).tolist() == [0, 0, 0]
 
 
-def test_scores():
-    allocatable = np.array([[4000, 4000], [8000, 8000]])
-    requested = np.array([[1000, 4000], [2000, 0]])
-    assert least_requested(allocatable, requested).tolist() == [75.0, 50.0]
-    assert most_requested(allocatable, requested).tolist() == [25.0, 50.0]
-    assert balanced(allocatable, requested).tolist() == [100.0, 50.0]
+def test_scaling():
     assert normalised(np.array([0, 2, 4])).tolist() == [0.0, 50.0, 100.0]
     assert normalised(np.array([0, 4]), reverse=True).tolist() == [100.0, 0.0]
     assert normalised(np.array([0, 0]), reverse=True).tolist() == [100.0, 100.0]

@@ -125,11 +125,11 @@ def test_all_any_first_and_defaults():
     assert hooks("job_ready", [("A", True)], [("B", True)]).all_true("job_ready", 0)
     assert not hooks("job_ready", [("A", True)], [("B", False)]).all_true("job_ready", 0)
     assert hooks("overused", [("A", False)], [("B", True)]).any_true("overused", 0)
-    assert hooks("best_node", [("A", 4)], [("B", 5)]).first("best_node") == 4
+    assert hooks("target_job", [("A", 4)], [("B", 5)]).first("target_job") == 4
     empty = hooks("job_ready", [])
     assert empty.all_true("job_ready", 0)
     assert not empty.any_true("overused", 0)
-    assert empty.first("best_node") is None
+    assert empty.first("target_job") is None
     assert empty.refusal("allocatable", 0) is None
 
 

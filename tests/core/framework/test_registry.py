@@ -9,6 +9,7 @@ import pytest
 from scheduler_core import BadInput
 from scheduler_core.actions import ACTIONS
 from scheduler_core.framework import registry
+from scheduler_core.framework.extension_points import check_points
 from scheduler_core.framework.plugin import Action, Argument, Plugin, with_defaults
 from scheduler_core.plugins import PLUGINS
 
@@ -24,6 +25,24 @@ class Wave(Action):
     """An action from outside."""
 
     name = "wave"
+
+
+class Misspelt(Plugin):
+    """Its score would never be asked for."""
+
+    name = "misspelt"
+
+    def node_oder(self, cls, where):
+        return 0.0
+
+
+class Narrow(Plugin):
+    """Its score does not take what it is given."""
+
+    name = "narrow"
+
+    def node_order(self, cls):
+        return 0.0
 
 
 @pytest.fixture
@@ -62,6 +81,29 @@ def test_what_cannot_be_installed(installed, group, name, value, code):
     with pytest.raises(BadInput) as error:
         registry.with_entry_points(PLUGINS, ACTIONS)
     assert error.value.code == code
+
+
+@pytest.mark.parametrize(
+    ("value", "code", "hint"),
+    [
+        (
+            "Misspelt",
+            "unknown_extension_point",
+            "did you mean node_order? a name of your own begins with an underscore",
+        ),
+        ("Narrow", "bad_extension_point", "it is called with cls, where"),
+    ],
+)
+def test_a_method_that_can_only_be_a_mistake(installed, value, code, hint):
+    installed(plugins={value.lower(): value})
+    with pytest.raises(BadInput) as error:
+        registry.with_entry_points(PLUGINS, ACTIONS)
+    assert (error.value.code, error.value.hint) == (code, hint)
+
+
+def test_built_in_plugins_have_no_such_methods():
+    for plugin in PLUGINS.values():
+        check_points(plugin)
 
 
 def test_a_table_holds_each_under_its_own_name():

@@ -2,38 +2,32 @@
 
 from __future__ import annotations
 
-import numpy as np
 import pytest
 
 from scheduler_core import parse_policy
-from scheduler_core.algorithms.binpack import packed
 from scheduler_core.model.errors import BadInput
+from tests.core.open_session import own_scores
+from tests.core.small_cluster import H, gang, node, snapshot, training
 
 
-def score(used, capacity, request, weight, scale=1.0):
-    columns = [np.array(values, dtype=np.int64).reshape(-1, 1) for values in (used, capacity)]
-    return packed(*columns, np.array(request, dtype=np.int64), np.array(weight, dtype=np.float64), scale)[0]
-
-
-def test_half_the_cpu_and_all_cards():
-    assert score([1000, 6000], [4000, 8000], [1000, 2000], [1, 5]) == pytest.approx(91.67, abs=0.005)
-
-
-def test_over_capacity_is_zero_for_the_whole_node():
-    assert score([1000, 6000], [4000, 8000], [1000, 3000], [1, 5]) == 0
-
-
-def test_what_is_not_asked_for_does_not_count():
-    assert score([1000, 8000], [4000, 8000], [1000, 0], [1, 5]) == 50
-
-
-def test_a_resource_that_the_node_lacks_keeps_its_weight():
-    assert score([1000, 0], [4000, 0], [1000, 1000], [1, 1]) == 25
-
-
-@pytest.mark.parametrize(("weight", "scale", "expected"), [([0, 0], 1.0, 0), ([1, 0], 10.0, 500), ([1, 1], 0.0, 0)])
-def test_weights(weight, scale, expected):
-    assert score([1000, 6000], [4000, 8000], [1000, 2000], weight, scale) == expected
+@pytest.mark.parametrize(
+    ("used", "capacity", "asked", "weight", "scale", "expected"),
+    [
+        pytest.param((1000, 6), (4000, 8), (1000, 2), (1, 5), 1, 550 / 6, id="half the cpu and all cards"),
+        pytest.param((1000, 6), (4000, 8), (1000, 3), (1, 5), 1, 0, id="over capacity is zero for the whole node"),
+        pytest.param((1000, 8), (4000, 8), (1000, 0), (1, 5), 1, 50, id="what is not asked for does not count"),
+        pytest.param((1000, 0), (4000, 0), (1000, 1), (1, 1), 1, 25, id="what the node lacks keeps its weight"),
+        pytest.param((1000, 6), (4000, 8), (1000, 2), (0, 0), 1, 0, id="no weights"),
+        pytest.param((1000, 6), (4000, 8), (1000, 2), (1, 0), 10, 500, id="one weight, ten times"),
+        pytest.param((1000, 6), (4000, 8), (1000, 2), (1, 1), 0, 0, id="no weight of the whole"),
+    ],
+)
+def test_scores_by_cpu_and_cards(used, capacity, asked, weight, scale, expected):
+    nodes = [node("n1", capacity[1], cpu=capacity[0]), node("n2")]
+    held = gang("held", 1, used[1], "training", on=["n1"], cpu=used[0], memory=0)
+    given = snapshot(nodes, [training()], held, gang("x", 1, asked[1], "training", cpu=asked[0], memory=0))
+    weights = {"binpack.cpu": weight[0], "binpack.resources": [H], "binpack.resources.<name>": {H: weight[1]}}
+    assert own_scores(given, "x-0", "binpack", **weights, **{"binpack.weight": scale})["n1"] == expected
 
 
 def conf(arguments):

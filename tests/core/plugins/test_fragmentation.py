@@ -2,77 +2,71 @@
 
 from __future__ import annotations
 
-import numpy as np
 import pytest
 
 from bench import openb
 from scheduler_core import PluginOption, Policy
-from scheduler_core.algorithms.fragmentation import Cards, Mix, Task, expected_fragments, growth_scores
-from tests.core.small_cluster import H, decide, gang, node, snapshot, training
-
-ALL = np.array([0], dtype=np.int64)
-
-
-def columns(*values):
-    return tuple(np.array(column, dtype=np.int64) for column in values)
-
-
-def cards(*left):
-    """One node with cards of one type."""
-    return Cards(
-        np.zeros((1, 1), dtype=np.int32), np.full((1, 1), len(left), dtype=np.int32), np.array(left, dtype=np.int64)
-    )
+from scheduler_core.framework.kernels import tables
+from scheduler_core.framework.kernels.fragments import bring_up
+from scheduler_core.model.cards import NodeCards
+from scheduler_core.model.node import Node
+from scheduler_core.plugins.fragmentation import Fragmentation
+from tests.core.open_session import task_of
+from tests.core.plugins.opening import opened
+from tests.core.small_cluster import A, H, decide, gang, node, snapshot, training
 
 
-def mix(*tasks):
-    """Tasks (cpu, memory, need, number), all equally common."""
-    share = np.full(len(tasks), 1 / len(tasks))
-    return Mix(*columns(*zip(*tasks, strict=True)), np.ones((len(tasks), 1), dtype=np.bool_), share)
+def opened_on(left, tasks, *waiting, **room):
+    """The plugin on one node whose cards have so much left; ``tasks``: cards of the usual ones, equally common."""
+    usual = [gang(f"usual{i}", 8, cards, "training", memory=1000) for i, cards in enumerate(tasks)]
+    used = [(i, 1 - free / 1000) for i, free in enumerate(left) if free < 1000]
+    idle = {"on": ["n1"], "cpu": 0, "memory": 0}
+    held = [gang(f"held{i}", 1, part, "training", card_indices=(i,), **idle) for i, part in used]
+    given = snapshot([node("n1", len(left), **room)], [training()], *usual, *held, *waiting)
+    return opened(Fragmentation, given, popularity=60)
 
 
-def fragments(left, tasks, cpu=64_000, memory=64_000):
-    return expected_fragments(ALL, *columns([cpu], [memory]), cards(*left), mix(*tasks))[0]
-
-
-ONE, TWO, HALF, NONE = (1000, 1000, 1000, 1), (1000, 1000, 1000, 2), (1000, 1000, 500, 1), (1000, 1000, 0, 0)
+def fragments(plugin):
+    """Of the only node, milli-cards."""
+    session, form = plugin.kept, plugin.compiled_form("node_order")
+    counted = tables.score_columns(session, [form], [], []).fragments
+    bring_up(tables.node_columns(session), tables.card_columns(session), counted, tables.new_log(0))
+    return counted.before[0]
 
 
 @pytest.mark.parametrize(
     ("left", "tasks", "expected"),
     [
-        ((1000, 1000), [ONE], 0),
-        ((1000, 400), [ONE], 400),
-        ((1000, 400), [TWO], 1400),
-        ((1000, 400), [HALF], 400),
-        ((1000, 600), [HALF], 0),
-        ((1000, 600), [NONE], 1600),
-        ((1000, 400), [ONE, TWO], 900),
-        ((0, 0), [ONE], 0),
+        ((1000, 1000), [1], 0),
+        ((1000, 400), [1], 400),
+        ((1000, 400), [2], 1400),
+        ((1000, 400), [0.5], 400),
+        ((1000, 600), [0.5], 0),
+        ((1000, 600), [0], 1600),
+        ((1000, 400), [1, 2], 900),
+        ((0, 0), [1], 0),
     ],
 )
 def test_what_no_task_of_the_mix_can_use(left, tasks, expected):
-    assert fragments(left, tasks) == expected
+    assert fragments(opened_on(left, tasks)) == expected
 
 
 @pytest.mark.parametrize("short", [{"cpu": 999}, {"memory": 999}])
 def test_where_a_usual_task_lacks_cpu_or_memory_everything_is_wasted(short):
-    assert fragments((1000, 600), [HALF], **short) == 1600
+    assert fragments(opened_on((1000, 600), [0.5], **short)) == 1600
 
 
-def score(left, task, tasks):
-    table, usual, column = cards(*left), mix(*tasks), columns([64_000], [64_000])
-    before = expected_fragments(ALL, *column, table, usual)
-    most = np.array([64_000, 64_000, 8_000], dtype=np.int64)
-    return int(growth_scores(ALL, *column, table, most, before, task, usual)[0])
+def score(left, cards):
+    plugin = opened_on(left, [1], gang("x", 1, cards, "training", memory=1000))
+    cls = plugin.session.cluster.class_of(task_of(plugin.session, "x-0"))
+    return int(plugin.node_order(cls, slice(None))[0])
 
 
 def test_fifty_where_nothing_changes_and_more_where_fragments_go():
-    types = np.array([0], dtype=np.int64)
-    share, whole = Task(1000, 1000, 0, 400, types), Task(1000, 1000, 1, 0, types)
-    assert score((1000,), whole, [ONE]) == 50
-    assert score((1000, 400), share, [ONE]) == 59  # 0.4 of a card less: 100 / (1 + e^-0.4)
-    assert score((1000,), share, [ONE]) == 35  # 0.6 of a card more: 100 / (1 + e^0.6)
-    assert score((300,), share, [ONE]) == 0
+    assert score((1000,), 1) == 50
+    assert score((1000, 400), 0.4) == 59  # 0.4 of a card less: 100 / (1 + e^-0.4)
+    assert score((1000,), 0.4) == 35  # 0.6 of a card more: 100 / (1 + e^0.6)
+    assert score((300,), 0.4) == 0
 
 
 POLICY = Policy(actions=("allocate",), tiers=((PluginOption(name="gang"), PluginOption(name="fragmentation")),))
@@ -103,11 +97,9 @@ def test_a_card_of_the_node_is_chosen_for_what_stays_useful():
 
 
 def test_a_card_type_that_the_usual_task_does_not_take_is_wasted():
-    table = Cards(
-        np.array([[0], [1]], dtype=np.int32), np.ones((2, 1), dtype=np.int32), np.array([1000, 1000], dtype=np.int64)
-    )
-    usual = mix(ONE)._replace(serves=np.array([[True, False]]))
-    assert expected_fragments(ALL, *columns([64_000], [64_000]), table, usual)[0] == 1000
+    cards = tuple(NodeCards(card, "nvidia.com/gpu", 1) for card in (A, H))
+    mixed = Node(name="n1", cpu_milli=64_000, memory_mib=64_000, cards=cards)
+    assert fragments(opened(Fragmentation, snapshot([mixed], [training()], gang("usual", 1, 1, "training")))) == 1000
 
 
 def test_the_plugin_knows_the_card_of_a_snapshot():

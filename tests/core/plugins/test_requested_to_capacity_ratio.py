@@ -2,32 +2,33 @@
 
 from __future__ import annotations
 
-import numpy as np
 import pytest
 
 from scheduler_core import parse_policy
-from scheduler_core.algorithms.capacity_shape import shaped
 from scheduler_core.model.errors import BadInput
+from tests.core.open_session import own_scores
+from tests.core.small_cluster import gang, node, snapshot, training
 
-BEND = ([0.0, 50.0, 100.0], [0.0, 8.0, 10.0])
-
-
-def score(used, capacity, request, weight=(1.0,), line=BEND, scale=1.0):
-    columns = [np.array(values, dtype=np.int64).reshape(-1, 1) for values in (used, capacity)]
-    at, value = (np.array(part, dtype=np.float64) for part in line)
-    request = np.array(request, dtype=np.int64)
-    return shaped(*columns, request, np.array(weight, dtype=np.float64), at, value, scale)[0]
+BEND = ((0, 0), (50, 8), (100, 10))
 
 
-@pytest.mark.parametrize(("used", "expected"), [(0, 4), (25, 8), (50, 9), (75, 10)])
-def test_the_line_with_three_points(used, expected):
+def score(used, capacity, request, line=BEND, **weight):
+    nodes = [node("n1", 0, cpu=capacity[0], memory=capacity[-1])]
+    held = gang("held", 1, 0, "training", on=["n1"], cpu=used[0], memory=used[-1])
+    given = snapshot(nodes, [training()], held, gang("x", 1, 0, "training", cpu=request[0], memory=request[-1]))
+    shape = [{"utilization": at, "score": value} for at, value in line]
+    arguments = {"functionshape": shape, "resourcetoweightmap": weight or {"cpu": 1}, "maxScore": 100}
+    return own_scores(given, "x-0", "requested-to-capacity-ratio", **arguments)["n1"]
+
+
+def test_the_line_with_three_points():
     """One more quarter each time: u = 25, 50, 75, 100."""
-    assert score([used], [100], [25]) == expected
+    assert [score([used], [100], [25]) for used in (0, 25, 50, 75)] == [4, 8, 9, 10]
 
 
 def test_zero_scores_stay_in_the_divisor():
-    assert score([0, 0], [100, 100], [50, 0], weight=(1, 1)) == 4
-    assert score([0, 0], [100, 100], [50, 0], weight=(3, 1)) == 6
+    assert score([0, 0], [100, 100], [50, 0], cpu=1, memory=1) == 4
+    assert score([0, 0], [100, 100], [50, 0], cpu=3, memory=1) == 6
 
 
 def test_a_node_without_the_resource_is_full_of_it():
@@ -35,8 +36,7 @@ def test_a_node_without_the_resource_is_full_of_it():
 
 
 def test_flat_before_the_first_point_and_after_the_last():
-    line = ([20.0, 80.0], [3.0, 9.0])
-    assert [score([used], [100], [10], line=line) for used in (0, 10, 40, 85)] == [3, 3, 6, 9]
+    assert [score([used], [100], [10], line=((20, 3), (80, 9))) for used in (0, 10, 40, 85)] == [3, 3, 6, 9]
 
 
 def conf(arguments):
