@@ -14,6 +14,7 @@ import os
 import shutil
 import sys
 import tempfile
+from collections import namedtuple
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache
@@ -22,8 +23,9 @@ from typing import Any, TypeVar, cast
 
 import numba
 import numpy as np
-from numba.core import event
+from numba.core import event, types
 from numba.core.dispatcher import Dispatcher
+from numba.experimental import structref
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -55,14 +57,14 @@ class _Vectors(event.Listener):
     def on_start(self, event: Any) -> None:
         function = event.data["dispatcher"].py_func
         self._before.append(numba.config.LOOP_VECTORIZE)  # type: ignore[attr-defined]  # as CACHE_DIR below
-        branchy = function.__qualname__ + function.__module__ in _BRANCHY
+        branchy = f"{function.__qualname__}{function.__module__}" in _BRANCHY
         numba.config.LOOP_VECTORIZE = 0 if branchy else self._before[0]  # type: ignore[attr-defined]  # the same
 
     def on_end(self, event: Any) -> None:
         numba.config.LOOP_VECTORIZE = self._before.pop()  # type: ignore[attr-defined]  # the same
 
 
-event.register("numba:compile", _Vectors())  # type: ignore[no-untyped-call]  # numba has no types
+event.register("numba:compile", _Vectors())
 
 
 def compiled(function: F) -> F:
@@ -101,6 +103,25 @@ def compiled_inline(function: F) -> F:
 def int64(value: Any) -> Any:
     """A number of 32 bits or a literal as what a compiled function is given elsewhere too."""
     return np.int64(value)
+
+
+OneAddress = structref.StructRefProxy
+
+
+@structref.register
+class _ObjectType(types.StructRef):
+    def preprocess_fields(self, fields: Any) -> Any:
+        return tuple((name, types.unliteral(kind)) for name, kind in fields)
+
+
+def compiled_object(declared: type) -> type:
+    """Let compiled functions make objects of a class and read its annotated fields; the engine has one such class."""
+    if numba.config.DISABLE_JIT:  # type: ignore[attr-defined]  # as CACHE_DIR below
+        return namedtuple(declared.__name__, declared.__annotations__)
+    structref.define_constructor(declared, _ObjectType, tuple(declared.__annotations__))
+    structref.define_attributes(_ObjectType)
+    structref.define_boxing(_ObjectType, declared)
+    return declared
 
 
 class _Heard(event.Listener):

@@ -30,24 +30,30 @@ class Mix(NamedTuple):
 
     Attributes:
         cpu, memory: int64 (M,), milli-cores and MiB.
-        need: int64 (M,), milli-cards on each card that it uses, 0 for a task without cards.
+        kind: int64 (M,), what it asks of each card that it uses, -1 for a task without cards.
         number: int64 (M,), on how many cards.
-        serves: bool (M, C), the card types that will do.
         share: float64 (M,), how often it comes; they add up to 1.
+        need: int64 (kinds,), milli-cards of one card.
+        serves: bool (kinds, C), the card types that will do.
+        fitting, usable: int64 (kinds,), scratch.
     """
 
     cpu: Ints
     memory: Ints
-    need: Ints
+    kind: Ints
     number: Ints
-    serves: Bools
     share: Floats
+    need: Ints
+    serves: Bools
+    fitting: Ints
+    usable: Ints
 
     @classmethod
     def empty(cls, cards: int) -> Mix:
         """No tasks, of so many card types."""
         none: Ints = np.zeros(0, dtype=np.int64)
-        return cls(none, none, none, none, np.zeros((0, cards), dtype=np.bool_), np.zeros(0, dtype=np.float64))
+        shares, serves = np.zeros(0, dtype=np.float64), np.zeros((0, cards), dtype=np.bool_)
+        return cls(none, none, none, none, shares, none, serves, none, none)
 
 
 class Task(NamedTuple):
@@ -68,18 +74,18 @@ def of_one(left: Ints, kind: Ints, size: int, cpu: int, memory: int, mix: Mix) -
         total += max(left[card], 0)
     if total == 0:
         return 0.0
+    for k in range(len(mix.need)):
+        fitting, usable, need = 0, 0, mix.need[k]
+        for card in range(size):
+            if left[card] >= need and mix.serves[k, kind[card]]:
+                fitting += 1
+                usable += left[card]
+        mix.fitting[k], mix.usable[k] = fitting, usable
     expected = 0.0
-    for m in range(len(mix.need)):
-        wasted = total
-        need = mix.need[m]
-        if need > 0 and cpu >= mix.cpu[m] and memory >= mix.memory[m]:
-            fitting, usable = 0, 0
-            for card in range(size):
-                if left[card] >= need and mix.serves[m, kind[card]]:
-                    fitting += 1
-                    usable += left[card]
-            if fitting >= mix.number[m]:
-                wasted = total - usable
+    for m in range(len(mix.kind)):
+        wasted, k = total, mix.kind[m]
+        if k >= 0 and cpu >= mix.cpu[m] and memory >= mix.memory[m] and mix.fitting[k] >= mix.number[m]:
+            wasted = total - mix.usable[k]
         expected += mix.share[m] * wasted
     return expected
 

@@ -282,26 +282,31 @@ def check_points(plugin: type) -> None:
     """Refuse a class of plugins that can only be a mistake.
 
     Raises:
-        BadInput: a method is called nearly like a point, or takes other arguments than the point gives.
+        BadInput: a method is called nearly like one that plugins may have, or takes other arguments than it is given.
     """
+    known = {name: getattr(base, name) for base in plugin.__mro__[1:] for name in dir(base) if not name.startswith("_")}
+    known.update((point.name, _method(point)) for point in EXTENSION_POINTS)
     for name, method in vars(plugin).items():
-        near = [] if name.startswith("_") or name in POINTS else get_close_matches(name, POINTS, 1, _ALIKE)
-        if near and callable(method):
-            raise BadInput(
-                "unknown_extension_point",
-                f"{plugin.__module__}.{plugin.__qualname__} has a method {name}, which is no extension point",
-                value=name,
-                hint=f"did you mean {near[0]}? a name of your own begins with an underscore",
-            )
-    for point in points_of(plugin):
-        given = list(inspect.signature(_method(point)).parameters)
+        if name.startswith("_") or not inspect.isfunction(method):
+            continue
+        where = f"{plugin.__module__}.{plugin.__qualname__}"
+        if name not in known:
+            for near in get_close_matches(name, known, 1, _ALIKE):
+                raise BadInput(
+                    "unknown_extension_point",
+                    f"{where} has a method {name}, which no plugin is asked for",
+                    value=name,
+                    hint=f"did you mean {near}? a name of your own begins with an underscore",
+                )
+            continue
+        given = list(inspect.signature(known[name]).parameters)
         try:
-            inspect.signature(getattr(plugin, point.name)).bind(*given)
+            inspect.signature(method).bind(*given)
         except TypeError as error:
             raise BadInput(
                 "bad_extension_point",
-                f"{plugin.__module__}.{plugin.__qualname__}.{point.name}: {error}",
-                value=point.name,
+                f"{where}.{name}: {error}",
+                value=name,
                 hint=f"it is called with {', '.join(given[1:]) or 'nothing'}",
             ) from None
 

@@ -148,13 +148,3 @@ class SchedulingQueue:
         return msgspec.structs.replace(entry, where=Where.ACTIVE if due else Where.BACKING_OFF)
 
     # Nominations ------------------------------------------------------------------------------------------------
-
-    def nominate(self, pod: str, node: str) -> None:
-        """Preemption makes room on ``node`` for the pod; an empty name takes the nomination back."""
-        entry = self._pods.get(pod)
-        if entry is not None:
-            self._pods[pod] = msgspec.structs.replace(entry, nominated=node)
-
-    def nominated_on(self, node: str) -> list[str]:
-        """Pods that are to get room on a node, by name."""
-        return sorted(pod for pod, entry in self._pods.items() if entry.nominated == node)

@@ -118,7 +118,7 @@ class Session:
                 plugin.switches = switches
                 plugin.open(seen)
         # Where queues are compared by trees, the place of one changes with what the others use.
-        self._keeps_queue_keys = not any(plugin.compares_queues for tier in tiers for plugin, _ in tier)
+        self.keeps_queue_keys = not any(plugin.compares_queues for tier in tiers for plugin, _ in tier)
         for cls in self.cluster.classes.classes:
             charge = self.hooks.first("quota_charge", cls.cpu_milli, cls.memory_mib, cls.milli > 0)
             if charge is not None:
@@ -235,7 +235,7 @@ class Session:
         """Sort key of a queue; a total order. Kept until what the queue uses changes."""
         version = int(self.ledger.versions[queue])
         known = self._queue_keys.get(queue)
-        if known is None or known[0] != version or not self._keeps_queue_keys:
+        if known is None or known[0] != version or not self.keeps_queue_keys:
             spec = self.ledger.queues[queue]
             known = (version, (*self.hooks.key("queue_order", queue), spec.created, spec.name))
             self._queue_keys[queue] = known

@@ -180,10 +180,6 @@ class Amount(msgspec.Struct, frozen=True, gc=False):
             self.cpu_milli * factor, self.memory_mib * factor, {n: m * factor for n, m in self.cards.items() if factor}
         )
 
-    def clamped(self) -> Amount:
-        """Negative parts as zero."""
-        return Amount(max(0, self.cpu_milli), max(0, self.memory_mib), {n: m for n, m in self.cards.items() if m > 0})
-
     def items(self) -> Iterator[tuple[str, int]]:
         """``("cpu", milli)``, ``("memory", MiB)``, then each card by name."""
         yield "cpu", self.cpu_milli

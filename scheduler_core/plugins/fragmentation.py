@@ -85,9 +85,13 @@ def _mix(session: Session, popularity: int) -> Mix:
         reached += order[kept][1]
         kept += 1
     order = order[:kept]
-    serves = np.zeros((kept, max(1, len(session.axes.cards))), dtype=np.bool_)
-    for row, (shape, _) in enumerate(order):
-        serves[row, list(shape[4])] = True
+    kinds: dict[tuple[int, tuple[int, ...]], int] = {}
+    kind = [kinds.setdefault((need, cards), len(kinds)) if need else -1 for (_, _, need, _, cards), _ in order]
+    serves = np.zeros((len(kinds), max(1, len(session.axes.cards))), dtype=np.bool_)
+    for row, (_, cards) in enumerate(kinds):
+        serves[row, list(cards)] = True
     column = np.array([shape[:4] for shape, _ in order], dtype=np.int64).reshape(kept, 4).T.copy()
     share = np.array([count / reached for _, count in order], dtype=np.float64)
-    return Mix(column[0], column[1], column[2], column[3], serves, share)
+    needs = np.array([need for need, _ in kinds], dtype=np.int64)
+    scratch: Ints = np.zeros((2, len(kinds)), dtype=np.int64)
+    return Mix(column[0], column[1], np.array(kind, dtype=np.int64), column[3], share, needs, serves, *scratch)

@@ -154,30 +154,10 @@ class World:
         self.queues[queue.name] = queue
         self.emit("upsert", "Queue", queue.name, Cause.UPDATED, queue)
 
-    def remove_queue(self, name: str) -> None:
-        """Take a queue away; its gangs stay and wait.
-
-        Raises:
-            WorldError: ``NOT_FOUND``.
-        """
-        queue = _found(self.queues, "queue", name)
-        del self.queues[name]
-        self.emit("delete", "Queue", name, Cause.DELETED, queue)
-
     def upsert_priority_class(self, priority_class: PriorityClass) -> None:
         """Add a priority class or change it; live pods keep the value they were made with."""
         self.priority_classes[priority_class.name] = priority_class
         self.emit("upsert", "PriorityClass", priority_class.name, Cause.UPDATED, priority_class)
-
-    def remove_priority_class(self, name: str) -> None:
-        """Take a priority class away.
-
-        Raises:
-            WorldError: ``NOT_FOUND``.
-        """
-        priority_class = _found(self.priority_classes, "priority class", name)
-        del self.priority_classes[name]
-        self.emit("delete", "PriorityClass", name, Cause.DELETED, priority_class)
 
     # --- workloads ----------------------------------------------------------------------------------------------------
 

@@ -66,9 +66,3 @@ class NodeTable:
         self.future[:, node] = future
         self.now[:, node] = np.minimum(idle, future)
         self.log.append(node)
-
-    def refresh_all(self) -> None:
-        """Recompute ``now`` and ``future`` of every node."""
-        idle = self.allocatable - self.used
-        self.future = idle + self.releasing - self.pipelined
-        self.now = np.minimum(idle, self.future)

@@ -54,10 +54,6 @@ class Startable:
         self._span_of_kind: dict[tuple[int, int], tuple[int, int]] = {}
         self._needs: Needs | None = None
 
-    def could(self, gang: int) -> bool:
-        """True when there is room for all of the gang's minimum."""
-        return bool(take(gang, *self.tables([gang]), False))
-
     def take(self, gang: int) -> bool:
         """The same, and the room is used up."""
         return bool(take(gang, *self.tables([gang]), True))

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Callable
-from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -28,6 +28,7 @@ from scheduler_core.framework.forms import GangShare, Members, ReadyKey, Term
 from scheduler_core.framework.gang_columns import waiting_tasks
 from scheduler_core.framework.kernels import tables
 from scheduler_core.framework.kernels.columns import Bytes
+from scheduler_core.framework.kernels.held import go_on, hold
 from scheduler_core.framework.kernels.turns import (
     ALL_DONE,
     AT_GANG,
@@ -46,7 +47,6 @@ from scheduler_core.framework.kernels.turns import (
     Turns,
     push_all,
     renew_all_shares,
-    take_turns,
 )
 from scheduler_core.framework.kernels.views import (
     ASK_CARDS,
@@ -68,6 +68,8 @@ from scheduler_core.model.cards import WORD_BITS
 from scheduler_core.state.cluster import Place
 from scheduler_core.state.status import Bools, Floats, Index, Ints, TaskStatus
 
+# So many changed nodes are passed on as they are, more of them each once.
+_FEW = 16
 # Between the ranks of two gangs in the order that Python gives them.
 _GAP = 2**32
 
@@ -93,7 +95,9 @@ class CompiledTurns:
         self._quota = tables.quota_columns(session, forms.allocatable or [], chosen)
         extra = [kinds.scores(number) for number in numbers]
         self._scores = tables.score_columns(session, forms.node_order, chosen, extra)
-        self._own = [part.call for parts in forms.node_order for part in parts if isinstance(part, Term) and part.call]
+        own = [part.call for parts in forms.node_order for part in parts if isinstance(part, Term) and part.call]
+        self._own = list(zip(self._scores.given, own, strict=True))
+        self._of_slot = [chosen[number] for number in self._classes.of_view.tolist() * 2]
         self._views = tables.new_views(self._classes, len(session.nodes), self._tasks.words.shape[1])
         order = session.columns.job_order
         self._ready_keys = [word for word in order.words if isinstance(word, ReadyKey)] if order is not None else []
@@ -115,6 +119,10 @@ class CompiledTurns:
         self._log = tables.new_log(8 * most + 2 * len(slots) + 64)
         self._turns = self._new_turns(slots, start, plain, asks)
         self._seen = len(session.nodes.log)
+        # For an order of queues that is asked for.
+        self._queues = list(range(len(session.ledger)))
+        self._queue_keys: list[tuple[Any, ...]] = [() for _ in self._queues]
+        self._versions = np.full_like(session.ledger.versions, -1)
 
     def _new_turns(self, slots: Index, start: Ints, plain: Bools, asks: Bytes) -> Turns:
         session, chosen = self._session, self._chosen
@@ -164,18 +172,7 @@ class CompiledTurns:
         session, turns = self._session, self._turns
         self._finish = finish
         self._line_up(waiting)
-        serve = partial(
-            take_turns,
-            self._nodes,
-            self._cards,
-            self._classes,
-            self._tasks,
-            self._gangs,
-            self._ledger,
-            self._quota,
-            self._scores,
-            self._views,
-        )
+        self._grip()
         answers = {
             NEEDS_LOG: self._grow,
             NEEDS_SCORES: self._score,
@@ -188,7 +185,7 @@ class CompiledTurns:
             NEEDS_END: self._end,
             NEEDS_KEY: self._place_in_order,
         }
-        while (asked := serve(self._log, turns, self._rules)) != ALL_DONE:
+        while (asked := go_on(self._held)) != ALL_DONE:
             answers[asked]()
         self._tell()
         # A gang that keeps what it got needs nothing more for its minimum.
@@ -196,16 +193,34 @@ class CompiledTurns:
 
     # Answers ------------------------------------------------------------------------------------------------------
 
+    def _grip(self) -> None:
+        self._held = hold(
+            self._nodes,
+            self._cards,
+            self._classes,
+            self._tasks,
+            self._gangs,
+            self._ledger,
+            self._quota,
+            self._scores,
+            self._views,
+            self._log,
+            self._turns,
+            self._rules,
+        )
+
     def _grow(self) -> None:
         self._log = tables.grown(self._log)
+        self._grip()
 
     def _score(self) -> None:
         """Own scores of the nodes at the beginning of ``views.where``."""
-        views, ask = self._views, self._views.ask
-        cls, where = self._chosen[self._class_at(ask[ASK_VIEW])], views.where[: ask[ASK_COUNT]]
+        ask = self._views.ask
+        slot, count = int(ask[ASK_VIEW]), int(ask[ASK_COUNT])
+        cls, where = self._of_slot[slot], self._views.where[:count]
         self._tell()
-        for given, call in zip(self._scores.given, self._own, strict=True):
-            given[: len(where)] = call(cls, where)
+        for given, call in self._own:
+            given[:count] = call(cls, where)
         ask[ASK_STATE] = GIVEN
 
     def _class_at(self, slot: int) -> int:
@@ -267,12 +282,17 @@ class CompiledTurns:
         """The queues that wait, in their order; those that take no turn any more are left out."""
         session, turns = self._session, self._turns
         self._tell()
-        waiting = sorted(np.flatnonzero(turns.heap_size).tolist(), key=session.queue_key)
-        for rank, queue in enumerate(waiting):
-            turns.queue_rank[0, queue] = rank
+        changed = session.ledger.versions != self._versions
+        if changed.any() or not session.keeps_queue_keys:
+            stale = np.flatnonzero(changed).tolist() if session.keeps_queue_keys else range(len(changed))
+            for queue in stale:
+                self._queue_keys[queue] = session.queue_key(queue)
+            self._queues.sort(key=self._queue_keys.__getitem__)
+            turns.queue_rank[0, self._queues] = np.arange(len(self._queues))
+            self._versions[:] = session.ledger.versions
         if self._forms.overused is None:
-            for queue in waiting:
-                if not session.hooks.any_true("overused", queue):
+            for queue in self._queues:
+                if turns.heap_size[queue] and not session.hooks.any_true("overused", queue):
                     break
                 turns.heap_size[queue] = 0
         turns.said[SAID_QUEUES] = 1
@@ -327,8 +347,9 @@ class CompiledTurns:
 
     def _tell(self) -> None:
         """Let the session's other readers know which nodes have changed."""
-        log, known = self._log, self._told
-        self._session.nodes.log.extend(np.unique(log.nodes[known : log.length[0]]).tolist())
+        log = self._log
+        changed = log.nodes[self._told : log.length[0]]
+        self._session.nodes.log.extend((np.unique(changed) if len(changed) > _FEW else changed).tolist())
         self._told, self._seen = int(log.length[0]), len(self._session.nodes.log)
 
     _told = 0
@@ -338,7 +359,8 @@ class CompiledTurns:
         session, log = self._session, self._log
         changed = session.nodes.log[self._seen :]
         while log.length[0] + len(changed) > len(log.nodes):
-            self._log = log = tables.grown(log)
+            self._grow()
+            log = self._log
         end = int(log.length[0])
         log.nodes[end : end + len(changed)] = changed
         log.length[0] += len(changed)

@@ -45,6 +45,15 @@ class Narrow(Plugin):
         return 0.0
 
 
+class Forgetful(Plugin):
+    """It would be asked once although its answers change."""
+
+    name = "forgetful"
+
+    def volatle(self, cls):
+        return True
+
+
 @pytest.fixture
 def installed(monkeypatch):
     """Pretend that packages with these entry points are installed."""
@@ -91,6 +100,7 @@ def test_what_cannot_be_installed(installed, group, name, value, code):
             "unknown_extension_point",
             "did you mean node_order? a name of your own begins with an underscore",
         ),
+        ("Forgetful", "unknown_extension_point", "did you mean volatile? a name of your own begins with an underscore"),
         ("Narrow", "bad_extension_point", "it is called with cls, where"),
     ],
 )

@@ -94,13 +94,3 @@ def test_a_pod_that_is_in_a_queue_is_not_put_aside_again():
     waiting = queue(("a", {"attempts": 3}))
     waiting.add_unschedulable("a", 1, now=1.0)
     assert waiting["a"].attempts == 3
-
-
-def test_nominations_stay_with_the_pod_until_it_is_gone():
-    waiting = queue(("a", {}), ("b", {}))
-    waiting.nominate("a", "n1")
-    waiting.nominate("b", "n1")
-    assert waiting.nominated_on("n1") == ["a", "b"]
-    waiting.delete("a")
-    waiting.nominate("b", "")
-    assert waiting.nominated_on("n1") == []
