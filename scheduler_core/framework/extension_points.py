@@ -66,7 +66,7 @@ _F = TypeVar("_F", bound=Callable[..., Any])
 
 def _point(combine: Combine, switch: str = "") -> Callable[[_F], _F]:
     def declare(function: _F) -> _F:
-        function.extension_point = ExtensionPoint(function.__name__, combine, switch)  # type: ignore[attr-defined]
+        function.extension_point = ExtensionPoint(function.__name__, combine, switch)  # type: ignore[attr-defined]  # set here
         return function
 
     return declare
