@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from scheduler_core.algorithms.compiled import NONE, compiled_inline, compiled_loop
+from scheduler_core.algorithms.compiled import NONE, compiled_inline, compiled_loop, from_python
 
 Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
@@ -36,6 +36,7 @@ def sort_key(bits: int) -> int:
 
 
 @compiled_loop
+@from_python
 def set_all(key: Ints, bound: Ints, stale: Bools, group: Ints) -> None:
     """Set the bounds after all keys have changed, O(N)."""
     for block in range(bound.shape[0]):
@@ -46,6 +47,7 @@ def set_all(key: Ints, bound: Ints, stale: Bools, group: Ints) -> None:
 
 
 @compiled_loop
+@from_python
 def set_key(key: Ints, bound: Ints, stale: Bools, group: Ints, node: int, value: int) -> None:
     """Give a node another key, O(1)."""
     block, before = node // BLOCK, key[node]
@@ -59,6 +61,7 @@ def set_key(key: Ints, bound: Ints, stale: Bools, group: Ints, node: int, value:
 
 
 @compiled_loop
+@from_python
 def best(key: Ints, bound: Ints, stale: Bools, group: Ints) -> int:
     """The node with the largest key, the lowest of equals; -1 when all are out of the question."""
     while True:

@@ -32,8 +32,12 @@ F = TypeVar("F", bound=Callable[..., Any])
 _ENGINE = Path(__file__).parent.parent
 # Kept code of so many earlier states of a module, for going back and forth between two versions.
 _STATES_KEPT = 3
+# Nothing is called by its address in C.
+_ALWAYS: dict[str, Any] = {"nogil": True, "no_cfunc_wrapper": True}
 # No counting of references, divisions as the processor makes them.
-_LOOP: dict[str, Any] = {"_nrt": False, "error_model": "numpy"}
+_LOOP: dict[str, Any] = {**_ALWAYS, "_nrt": False, "error_model": "numpy"}
+# What the compiler does beyond this makes nothing here faster, and a third of its time.
+numba.config.OPT = type(numba.config.OPT)(1)  # type: ignore[attr-defined]  # as CACHE_DIR below
 
 
 # What compiled functions are given: for a literal True or -1 Numba would compile them once more.
@@ -43,6 +47,7 @@ NONE: Any = np.int64(-1)
 ZERO: Any = np.int64(0)
 
 _BRANCHY: set[str] = set()
+_FROM_PYTHON: set[Callable[..., Any]] = set()
 
 
 class _Vectors(event.Listener):
@@ -69,7 +74,14 @@ event.register("numba:compile", _Vectors())
 
 def compiled(function: F) -> F:
     """Compile on first use, without the interpreter lock, IEEE arithmetic as written, kept on disk."""
-    return cast("F", numba.njit(nogil=True, cache=_kept(function.__module__))(function))
+    return cast("F", numba.njit(cache=_kept(function.__module__), **_ALWAYS)(function))
+
+
+def from_python(function: F) -> F:
+    """Below one of the next three: Python may call it. What compiled code alone calls has no way in for Python, which
+    takes the compiler longer than a small function; ``tests/architecture`` looks for calls that have none."""
+    _FROM_PYTHON.add(function)
+    return function
 
 
 def compiled_loop(function: F) -> F:
@@ -77,7 +89,7 @@ def compiled_loop(function: F) -> F:
 
     Several times faster where many arrays come in bundles and small functions pass them on.
     """
-    return cast("F", numba.njit(nogil=True, cache=_kept(function.__module__), forceinline=True, **_LOOP)(function))
+    return _compiled_part(function, forceinline=True)
 
 
 def compiled_branchy(function: F) -> F:
@@ -91,7 +103,13 @@ def compiled_branchy(function: F) -> F:
 
 def compiled_apart(function: F) -> F:
     """As :func:`compiled_loop`, but called and not compiled into its callers: for large parts used in many places."""
-    return cast("F", numba.njit(nogil=True, cache=_kept(function.__module__), **_LOOP)(function))
+    return _compiled_part(function, forceinline=False)
+
+
+def _compiled_part(function: F, forceinline: bool) -> F:
+    alone = function not in _FROM_PYTHON
+    options = {"no_cpython_wrapper": alone, "forceinline": forceinline, **_LOOP}
+    return cast("F", numba.njit(cache=_kept(function.__module__), **options)(function))
 
 
 def compiled_inline(function: F) -> F:

@@ -5,12 +5,13 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from scheduler_core.algorithms.compiled import compiled_loop
+from scheduler_core.algorithms.compiled import compiled_loop, from_python
 
 Ints = npt.NDArray[np.int64]
 
 
 @compiled_loop
+@from_python
 def heap_push(heap: Ints, size: int, keys: Ints, number: int) -> None:
     """Add a number to the heap ``heap[:size]``, O(log size); it is one longer afterwards.
 
@@ -27,6 +28,7 @@ def heap_push(heap: Ints, size: int, keys: Ints, number: int) -> None:
 
 
 @compiled_loop
+@from_python
 def heap_pop(heap: Ints, size: int, keys: Ints) -> int:
     """Take the number with the smallest key out of the heap ``heap[:size]``, O(log size); it is one shorter then."""
     found, last, at = heap[0], heap[size - 1], 0

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from scheduler_core.algorithms.compiled import compiled
+from scheduler_core.algorithms.compiled import compiled, compiled_loop, from_python
 
 Ints = npt.NDArray[np.int64]
 Index = npt.NDArray[np.int32]
@@ -61,16 +61,15 @@ def lay_out(
         old, count = first[number], size[number]
         start[g], placed[number] = at, True
         if old < 0 or old != run + many:
-            found[at - many : at] = slots[run : run + many]
+            _copy_run(slots, run, many, found, at - many)
             run, many = max(old, 0), 0
         if old >= 0:
             many += count
         else:
-            for i in range(count):
-                found[at + i] = fresh[-1 - old + i]
+            _copy_run(fresh, -1 - old, count, found, at)
         first[number] = at
         at += count
-    found[at - many : at] = slots[run : run + many]
+    _copy_run(slots, run, many, found, at - many)
     start[len(numbers)] = at
     for number in range(len(size)):
         if not placed[number] and size[number] > 0:
@@ -78,21 +77,26 @@ def lay_out(
     return start, found
 
 
-@compiled
+@compiled_loop
+def _copy_run(source: Ints, first: int, count: int, target: Ints, at: int) -> None:
+    for i in range(count):
+        target[at + i] = source[first + i]
+
+
+@compiled_loop
 def _copy(number: int, at: int, found: Ints, fresh: Ints, slots: Ints, first: Ints, size: Ints) -> int:
     """Put the members of one gang at ``found[at:]``; the place behind them."""
     old, count = first[number], size[number]
     if old >= 0:
-        for i in range(count):
-            found[at + i] = slots[old + i]
+        _copy_run(slots, old, count, found, at)
     else:
-        for i in range(count):
-            found[at + i] = fresh[-1 - old + i]
+        _copy_run(fresh, -1 - old, count, found, at)
     first[number] = at
     return int(at + count)
 
 
-@compiled
+@compiled_loop
+@from_python
 def count_members(
     numbers: Ints, first: Ints, size: Ints, slots: Ints, status: Codes, cls: Index, card: Index, ended: Bools,
     asked: Asked, counts: Ints, held: Ints, idle: Bools, totals: Ints,
@@ -124,7 +128,8 @@ def count_members(
                     held[number, kind] += asked.milli[of]
 
 
-@compiled
+@compiled_loop
+@from_python
 def sum_use(
     numbers: Ints, first: Ints, size: Ints, slots: Ints, chosen: Bools, status: Codes, cls: Index, card: Index,
     charge: Ints, use: Ints,
@@ -162,7 +167,8 @@ def queue_sums(use: Ints, numbers: Ints, queue: Index, queues: int) -> Ints:
     return sums.T.copy()
 
 
-@compiled
+@compiled_loop
+@from_python
 def held_now(
     gangs: Ints, status: Codes, cls: Index, card: Index, ended: Bools, asked: Asked, start: Ints, member: Ints,
     held: Ints,

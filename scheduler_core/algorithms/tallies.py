@@ -45,11 +45,12 @@ def beyond_minimum(
         int64 (gangs,): how many members each has beyond its minimum, of an existing queue.
     """
     mixed = np.zeros(len(queue), dtype=np.bool_)
-    surplus = -np.maximum(0, least - counts[ended])
-    for code in range(len(chosen)):
-        if chosen[code]:
-            surplus += counts[code]
+    surplus = np.zeros(len(queue), dtype=np.int64)
     for gang in range(len(queue)):
+        surplus[gang] = -max(0, least[gang] - counts[ended, gang])
+        for code in range(len(chosen)):
+            if chosen[code]:
+                surplus[gang] += counts[code, gang]
         q = queue[gang]
         if q < 0 or surplus[gang] <= 0:
             surplus[gang] = 0

@@ -5,7 +5,7 @@ What leaves is counted by :mod:`scheduler_core.algorithms.victims_room`, for one
 
 from __future__ import annotations
 
-from scheduler_core.algorithms.compiled import NO, YES, ZERO, compiled_apart, compiled_branchy
+from scheduler_core.algorithms.compiled import NO, YES, ZERO, compiled_apart, compiled_branchy, from_python
 from scheduler_core.algorithms.victims_room import (
     FIRST,
     LAST,
@@ -39,6 +39,7 @@ UNCOUNTED = -(1 << 30)
 
 
 @compiled_apart
+@from_python
 def note_alone(
     field: Field, ask: Ask, limits: Ints, unit: int, wanted: int, alone: Bools, fits: Ints, out: Ints
 ) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from scheduler_core.algorithms.compiled import compiled_branchy
+from scheduler_core.algorithms.compiled import compiled_branchy, from_python
 from scheduler_core.algorithms.victims_room import LEVEL, WORK
 from scheduler_core.model.rules import Rule
 
@@ -18,6 +18,7 @@ RULES: tuple[Rule, ...] = (Rule.TOO_LITTLE, Rule.DEARER, Rule.LATER_BY_NAME)
 
 
 @compiled_branchy
+@from_python
 def beside(units: Ints, size: int, unit: int, chosen: Ints, count: int) -> int:
     """Position in :data:`RULES`: the unit frees as much as one of the chosen and costs more, or as much; else 0.
 

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from scheduler_core.algorithms.compiled import compiled, compiled_branchy
+from scheduler_core.algorithms.compiled import compiled, compiled_branchy, from_python
 from scheduler_core.algorithms.victims_room import (
     ALONE,
     CARD,
@@ -111,6 +111,7 @@ def make_pieces(tasks: Tasks, now: float, nodes: int, whole: Ints, units: Ints) 
 
 
 @compiled_branchy
+@from_python
 def load_unit(
     field: Field, unit: int, status: npt.NDArray[np.int8], charged: Bools, running: int, barred: Bools, level: Ints
 ) -> None:
@@ -146,6 +147,7 @@ def load_unit(
 
 
 @compiled_branchy
+@from_python
 def load_all(
     field: Field, status: npt.NDArray[np.int8], charged: Bools, running: int, barred: Bools, level: Ints
 ) -> None:
@@ -169,6 +171,7 @@ def gangs_on(
 
 
 @compiled_branchy
+@from_python
 def free_cards(card_at: Ints, nodes: Ints, used: Ints, releasing: Ints, pipelined: Ints, free: Ints) -> None:
     """Bring the free milli-cards of the cards of some nodes up to date, O(cards there)."""
     for i in range(len(nodes)):

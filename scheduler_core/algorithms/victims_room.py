@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from scheduler_core.algorithms.compiled import compiled_branchy, compiled_inline
+from scheduler_core.algorithms.compiled import compiled_branchy, compiled_inline, from_python
 from scheduler_core.model.cards import WORD_BITS
 from scheduler_core.model.resources import MILLI as CARD_MILLI
 
@@ -121,6 +121,7 @@ def _anybody_leaves(field: Field, ok: Bools, level: int, first: int, last: int) 
 
 
 @compiled_branchy
+@from_python
 def capacity(field: Field, ask: Ask, limits: Ints, ok: Bools, level: int, node: int, out: Ints) -> None:
     """Write into ``out`` how many tasks fit on a node if the units that are ``ok`` and up to a level leave.
 
@@ -154,6 +155,7 @@ def capacity(field: Field, ask: Ask, limits: Ints, ok: Bools, level: int, node: 
 
 
 @compiled_branchy
+@from_python
 def capacity_of_all(field: Field, ask: Ask, limits: Ints, level: int, nodes: Ints, out: Ints) -> None:
     """``out`` (len(nodes), options): what each node takes if all units up to a level left."""
     for i in range(len(nodes)):

@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from scheduler_core.algorithms.compiled import NO, YES, compiled_branchy, compiled_inline
+from scheduler_core.algorithms.compiled import NO, YES, compiled_apart, compiled_branchy, compiled_inline, from_python
 from scheduler_core.algorithms.victims_choice import (
     BEST,
     NAMES,
@@ -55,6 +55,7 @@ _DEAREST = np.int64(2**62)
 
 
 @compiled_branchy
+@from_python
 def fill_heap(field: Field, ask: Ask, choice: Choice, level: int, heap: Heap, nodes: Ints, count: int) -> None:
     """Put ``nodes[:count]`` on the heap at the cost of their cheapest unit; a node that offers no unit is left out."""
     key = choice.keys[1]
@@ -64,7 +65,8 @@ def fill_heap(field: Field, ask: Ask, choice: Choice, level: int, heap: Heap, no
             push(heap, key)
 
 
-@compiled_branchy
+@compiled_apart
+@from_python
 def greedy(field: Field, ask: Ask, limits: Ints, choice: Choice, level: int, heap: Heap, wanted: int) -> int:
     """Begin a search: choose offer after offer until enough fits; how many offers, -1 when nothing is enough."""
     choice.control[SEARCH] += 1
@@ -103,6 +105,7 @@ def greedy(field: Field, ask: Ask, limits: Ints, choice: Choice, level: int, hea
 
 
 @compiled_branchy
+@from_python
 def take_in_order(field: Field, ask: Ask, limits: Ints, choice: Choice, units: Ints, wanted: int, most: int) -> bool:
     """Choose units one after the other, at most so many, until enough fits; True when it does."""
     for i in range(len(units)):
@@ -117,6 +120,7 @@ def take_in_order(field: Field, ask: Ask, limits: Ints, choice: Choice, units: I
 
 
 @compiled_branchy
+@from_python
 def reprieve(field: Field, ask: Ask, limits: Ints, choice: Choice, wanted: int) -> None:
     """Let go the units that are not needed after all, the highest level and the most work first."""
     units, count = choice.picked, choice.control[PICKED]
@@ -144,6 +148,7 @@ def _dearer(field: Field, a: int, b: int) -> bool:
 
 
 @compiled_branchy
+@from_python
 def let_go(field: Field, ask: Ask, limits: Ints, choice: Choice) -> None:
     """Let all chosen units go."""
     for i in range(choice.control[PICKED]):
@@ -164,6 +169,7 @@ def useful(field: Field, ask: Ask, unit: int) -> bool:
 
 
 @compiled_branchy
+@from_python
 def cheapest(field: Field, ask: Ask, level: int, most: int, pool: Ints) -> int:
     """The cheapest useful units that cost no more work than ``most``, in order; below 0 when not all had a place."""
     found, all_in = 0, True
@@ -188,6 +194,7 @@ def cheapest(field: Field, ask: Ask, level: int, most: int, pool: Ints) -> int:
 
 
 @compiled_branchy
+@from_python
 def better(field: Field, ask: Ask, choice: Choice, a: Ints, size: int, b: Ints) -> bool:
     """True when the units ``a[:size]`` cost less than ``b``: work, gangs, amount freed, then names one by one.
 
@@ -212,6 +219,7 @@ def better(field: Field, ask: Ask, choice: Choice, a: Ints, size: int, b: Ints) 
 
 
 @compiled_branchy
+@from_python
 def next_better(
     field: Field, ask: Ask, limits: Ints, choice: Choice, wanted: int, pool: Ints, best: Ints, most: int, tests: int
 ) -> tuple[int, int]:

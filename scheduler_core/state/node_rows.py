@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from scheduler_core.algorithms.compiled import compiled
+from scheduler_core.algorithms.compiled import compiled, compiled_loop
 from scheduler_core.model.cards import WORD_BITS
 from scheduler_core.model.resources import MILLI
 from scheduler_core.state.card_table import CardTable
@@ -66,7 +66,8 @@ def recount(
     start[1:] = np.cumsum([len(each) for each in slots])
     flat = np.array([slot for each in slots for slot in each], dtype=np.int64)
     pods = Pods(tasks.status, tasks.cls, tasks.card, tasks.indices.words, wanted)
-    _recount(np.array(at, dtype=np.int64), start, flat, pods, classes, room_of(nodes, cards))
+    chosen = np.zeros(max(1, int(cards.count.max(initial=1))), dtype=np.bool_)
+    _recount(np.array(at, dtype=np.int64), start, flat, pods, classes, room_of(nodes, cards), chosen)
 
 
 def room_of(nodes: NodeTable, cards: CardTable) -> Room:
@@ -79,8 +80,9 @@ def room_of(nodes: NodeTable, cards: CardTable) -> Room:
 
 
 @compiled
-def _recount(at: Ints, start: Ints, slots: Ints, pods: Pods, classes: ClassColumns, room: Room) -> None:
-    chosen = np.zeros(max(1, room.number.max() if room.number.size else 1), dtype=np.bool_)
+def _recount(
+    at: Ints, start: Ints, slots: Ints, pods: Pods, classes: ClassColumns, room: Room, chosen: Bools
+) -> None:
     loose = np.zeros(len(slots), dtype=np.bool_)
     for i in range(len(at)):
         node = at[i]
@@ -105,7 +107,7 @@ def _recount(at: Ints, start: Ints, slots: Ints, pods: Pods, classes: ClassColum
                 _sum_cards(card, node, room)
 
 
-@compiled
+@compiled_loop
 def _count_plain(node: int, slots: Ints, pods: Pods, classes: ClassColumns, room: Room) -> None:
     """Resources of the node, cards not included."""
     for row in range(room.used.shape[0]):
@@ -121,7 +123,7 @@ def _count_plain(node: int, slots: Ints, pods: Pods, classes: ClassColumns, room
         room.now[row, node] = min(idle, idle + releasing)
 
 
-@compiled
+@compiled_loop
 def _first_option(cls: int, node: int, classes: ClassColumns, room: Room) -> int:
     """The first card type of the request that the node has, -1 when it has none."""
     for option in range(classes.option_start[cls], classes.option_start[cls + 1]):
@@ -130,7 +132,7 @@ def _first_option(cls: int, node: int, classes: ClassColumns, room: Room) -> int
     return -1
 
 
-@compiled
+@compiled_loop
 def _hold(slot: int, node: int, pods: Pods, classes: ClassColumns, room: Room, chosen: Bools) -> bool:
     """Take the cards that the pod says it holds; False when that cannot be true."""
     cls, card = pods.cls[slot], pods.card[slot]
@@ -156,7 +158,7 @@ def _hold(slot: int, node: int, pods: Pods, classes: ClassColumns, room: Room, c
     return True
 
 
-@compiled
+@compiled_loop
 def _find(slot: int, node: int, pods: Pods, classes: ClassColumns, room: Room, chosen: Bools) -> None:
     """Choose cards for a pod that does not say which it holds."""
     cls = pods.cls[slot]
@@ -180,7 +182,7 @@ def _find(slot: int, node: int, pods: Pods, classes: ClassColumns, room: Room, c
     _use(slot, node, each, pods, room, chosen)
 
 
-@compiled
+@compiled_loop
 def _choose(card: int, node: int, whole: int, share: int, room: Room, chosen: Bools) -> bool:
     """The same choice as :func:`scheduler_core.state.card_table.choose_cards`."""
     count, begin = room.number[card, node], room.start[card, node]
@@ -202,7 +204,7 @@ def _choose(card: int, node: int, whole: int, share: int, room: Room, chosen: Bo
     return found == whole
 
 
-@compiled
+@compiled_loop
 def _use(slot: int, node: int, each: int, pods: Pods, room: Room, chosen: Bools) -> None:
     begin = room.start[pods.card[slot], node]
     for i in range(room.number[pods.card[slot], node]):
@@ -213,7 +215,7 @@ def _use(slot: int, node: int, each: int, pods: Pods, room: Room, chosen: Bools)
             pods.words[slot, i // WORD_BITS] |= np.int64(1) << (i % WORD_BITS)
 
 
-@compiled
+@compiled_loop
 def _sum_cards(card: int, node: int, room: Room) -> None:
     """What is left of one card type on one node."""
     whole_now = whole_future = best_now = best_future = left_now = left_future = 0

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from scheduler_core.algorithms.compiled import ZERO, compiled_apart, compiled_loop, int64
+from scheduler_core.algorithms.compiled import ZERO, compiled_apart, compiled_loop, from_python, int64
 from scheduler_core.framework.kernels.columns import Bytes
 from scheduler_core.state.axes import CPU, LEDGER_CARDS, MEMORY
 from scheduler_core.state.status import Bools, Index, Ints
@@ -81,6 +81,7 @@ class Answers(NamedTuple):
 
 
 @compiled_loop
+@from_python
 def sum_minimums(
     kinds: Kinds,
     cls: Index,
@@ -140,6 +141,7 @@ def _place_of(cards: Index, card: int, named: Ints, total: Ints) -> int:
 
 
 @compiled_loop
+@from_python
 def admit(
     order: Index,
     first: int,

@@ -6,7 +6,7 @@ hands to the caller and goes on when it is called again: what a gang's attempt h
 
 from __future__ import annotations
 
-from scheduler_core.algorithms.compiled import NO, compiled_branchy, int64
+from scheduler_core.algorithms.compiled import NO, compiled_branchy, from_python, int64
 from scheduler_core.algorithms.victims_choice import PICKED, SEEN, TOUCHED, Choice
 from scheduler_core.algorithms.victims_field import free_cards
 from scheduler_core.algorithms.victims_heap import Heap
@@ -70,6 +70,7 @@ from scheduler_core.state.status import ALLOCATED
 
 
 @compiled_branchy
+@from_python
 def serve_claims(
     nodes: Nodes,
     cards: Cards,
@@ -179,6 +180,7 @@ def _quota_for(ledger: Ledger, quota: Quota, classes: Classes, queue: int, cls: 
 
 
 @compiled_branchy
+@from_python
 def seek(
     cards: Cards, log: Log, field: Field, ask: Ask, choice: Choice, claims: Claims, story: Story, kind: int
 ) -> bool:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from scheduler_core.algorithms.compiled import compiled_loop, int64
+from scheduler_core.algorithms.compiled import compiled_loop, from_python, int64
 from scheduler_core.algorithms.fragmentation import Mix, Task, best_card, fullness, growth_score, of_one, take_whole
 from scheduler_core.framework.kernels.columns import Cards, Classes, Log, Nodes
 from scheduler_core.model.resources import MILLI
@@ -32,6 +32,7 @@ class Fragments(NamedTuple):
 
 
 @compiled_loop
+@from_python
 def bring_up(nodes: Nodes, cards: Cards, fragments: Fragments, log: Log) -> None:
     """Count the fragments of nodes that have changed, O(changes); of all nodes the first time."""
     if fragments.place[0] < 0:
@@ -54,7 +55,7 @@ def fragments_score(nodes: Nodes, cards: Cards, classes: Classes, fragments: Fra
     if cpu < 0 or memory < 0:
         return 0.0
     left, kind, before, held = fragments.left, fragments.kind, fragments.before[node], 0
-    size = _gather(cards, fragments, node)
+    size = _gather(cards, fragments, int64(node))
     for i in range(size):
         held += left[i]
     if task.share > 0:
@@ -71,6 +72,7 @@ def fragments_score(nodes: Nodes, cards: Cards, classes: Classes, fragments: Fra
 
 
 @compiled_loop
+@from_python
 def wished_card(
     nodes: Nodes, cards: Cards, classes: Classes, fragments: Fragments, cls: int, view: int, node: int
 ) -> int:
@@ -78,7 +80,7 @@ def wished_card(
     request = classes.request[cls]
     task = Task(request[CPU], request[MEMORY], classes.whole[cls], classes.share[cls], classes.card[view : view + 1])
     cpu, memory = nodes.future[CPU, node] - task.cpu, nodes.future[MEMORY, node] - task.memory
-    size = _gather(cards, fragments, node)
+    size = _gather(cards, fragments, int64(node))
     left, kind, before = fragments.left, fragments.kind, fragments.before[node]
     _, place = best_card(left, kind, size, cpu, memory, before, task, fragments.mix)
     number = 0 if place >= 0 else -1
@@ -97,7 +99,7 @@ def _task(classes: Classes, cls: int) -> Task:
 
 @compiled_loop
 def _now(nodes: Nodes, cards: Cards, fragments: Fragments, node: int) -> float:
-    size = _gather(cards, fragments, node)
+    size = _gather(cards, fragments, int64(node))
     left, kind = fragments.left, fragments.kind
     return of_one(left, kind, size, nodes.future[CPU, node], nodes.future[MEMORY, node], fragments.mix)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from scheduler_core.algorithms.compiled import compiled_branchy, int64
+from scheduler_core.algorithms.compiled import NO, ZERO, compiled_apart, compiled_branchy, from_python, int64
 from scheduler_core.algorithms.victims_alone import note_alone
 from scheduler_core.algorithms.victims_beside import RULES, beside
 from scheduler_core.algorithms.victims_field import load_unit
@@ -65,7 +65,7 @@ from scheduler_core.state.axes import CPU, LEDGER_CARDS, MEMORY
 from scheduler_core.state.status import ALLOCATED, RELEASING, RUNNING, Ints
 
 
-@compiled_branchy
+@compiled_apart
 def take(
     nodes: Nodes,
     cards: Cards,
@@ -137,7 +137,7 @@ def _leave(
             for i in range(cards.counts[card, node]):
                 if tasks.words[task, i // WORD_BITS] >> (i % WORD_BITS) & 1:
                     cards.releasing[first + i] += each
-            put_cards(cards, tasks, task, card, node, 0, False)
+            put_cards(cards, tasks, task, card, node, ZERO, NO)
         log.nodes[log.length[0]] = node
         log.length[0] += 1
     gangs.counts[status, gang] -= 1
@@ -171,6 +171,7 @@ WHYS = len(RULES)
 
 
 @compiled_branchy
+@from_python
 def note_passed_over(field: Field, ask: Ask, claims: Claims, story: Story) -> None:
     """The cheapest gangs that may be taken whole, cost less than the chosen units, and are not among them."""
     control, size = claims.control, story.size

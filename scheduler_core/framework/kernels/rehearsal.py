@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from scheduler_core.algorithms.compiled import YES, compiled_apart, compiled_branchy, int64
+from scheduler_core.algorithms.compiled import YES, compiled_apart, compiled_branchy, from_python, int64
 from scheduler_core.framework.kernels.admission import (
     ADMITTED,
     NOT_TESTED,
@@ -64,6 +64,7 @@ class Needs(NamedTuple):
 
 
 @compiled_branchy
+@from_python
 def rehearse(
     order: Index,
     first: int,
@@ -104,6 +105,7 @@ def rehearse(
 
 
 @compiled_apart
+@from_python
 def take(gang: int, room: Room, shapes: Shapes, needs: Needs, keep: bool) -> bool:
     """Whether all of a gang's minimum has room; with ``keep`` the room is used up."""
     first, last = needs.span[gang, 0], needs.span[gang, 1]

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from scheduler_core.algorithms.binpack import packed_part
 from scheduler_core.algorithms.capacity_shape import on_line, utilization_with
-from scheduler_core.algorithms.compiled import compiled_loop
+from scheduler_core.algorithms.compiled import compiled_apart, compiled_loop, from_python
 from scheduler_core.algorithms.scoring import evenness, free_percent, off_mean, used_part, used_percent
 from scheduler_core.framework.kernels.columns import Cards, Classes, Named, Nodes, Views
 from scheduler_core.framework.kernels.fragments import Fragments, fragments_score
@@ -37,7 +37,8 @@ class Scores(NamedTuple):
     fragments: Fragments
 
 
-@compiled_loop
+@compiled_apart
+@from_python
 def score_nodes(
     nodes: Nodes, cards: Cards, classes: Classes, scores: Scores, views: Views, cls: int, count: int
 ) -> None:

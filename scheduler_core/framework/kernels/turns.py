@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from scheduler_core.algorithms.best_of_blocks import NOWHERE
-from scheduler_core.algorithms.compiled import NONE, compiled_apart, compiled_loop, int64
+from scheduler_core.algorithms.compiled import NONE, compiled_apart, compiled_loop, from_python, int64
 from scheduler_core.algorithms.heap import heap_pop, heap_push
 from scheduler_core.framework.kernels.columns import (
     Bytes,
@@ -125,6 +125,7 @@ def renew_shares(ledger: Ledger, turns: Turns, queue: int) -> None:
 
 
 @compiled_loop
+@from_python
 def renew_all_shares(ledger: Ledger, turns: Turns) -> None:
     """As :func:`renew_shares`, of all queues."""
     for queue in range(turns.share.shape[1]):
@@ -187,6 +188,7 @@ def gang_share(shares: Shares, gang: int) -> float:
 
 
 @compiled_loop
+@from_python
 def push_all(gangs: Gangs, turns: Turns, waiting: Ints, ready: Bools) -> None:
     """Let several gangs wait; ``ready`` bool (G,)."""
     for gang in waiting:
@@ -223,7 +225,7 @@ def _goes_before(turns: Turns, a: int, b: int) -> bool:
     return bool(rank[last, a] < rank[last, b])
 
 
-@compiled_loop
+@compiled_apart
 def take_turns(
     nodes: Nodes,
     cards: Cards,
