@@ -140,7 +140,7 @@ class Candidates:
     def feasible(self, cls: TaskClass, options: Sequence[bool], task: int) -> tuple[Bools, Floats]:
         """Nodes where a task fits now, and the score of every node; bool (N,), float64 (N,)."""
         view = self.view(cls)
-        only, extra = self._of_task(task)
+        only, extra = self.of_task(task)
         mask = np.logical_or.reduce([view.now[i] for i, ok in enumerate(options) if ok])
         if only is not None:
             mask = mask & only
@@ -161,7 +161,7 @@ class Candidates:
     def allows(self, task: int, node: int) -> bool:
         """Whether every filter lets the task on the node, room aside."""
         view = self.view(self._cluster.class_of(task))
-        only, _ = self._of_task(task)
+        only, _ = self.of_task(task)
         return bool(view.allowed[node] and (only is None or only[node]))
 
     def said_of(self, task: int) -> list[tuple[str, Bools] | tuple[str, Bools, Bools]]:
@@ -171,14 +171,14 @@ class Candidates:
 
     def looked_at(self, cls: TaskClass, options: Sequence[bool], task: int) -> tuple[Bools | None, Floats | None]:
         """Nodes that are looked at for a task, and what is added to their score; None = all, nothing."""
-        only, extra = self._of_task(task)
+        only, extra = self.of_task(task)
         if self._search is not None:
             view = self.view(cls)
             fitting = np.logical_or.reduce([view.now[i] | view.future[i] for i, ok in enumerate(options) if ok])
             only = self._search.looked_at(fitting if only is None else fitting & only)
         return only, extra
 
-    def _of_task(self, task: int) -> tuple[Bools | None, Floats | None]:
+    def of_task(self, task: int) -> tuple[Bools | None, Floats | None]:
         """Mask and score that plugins add for one task; None where they add nothing."""
         only: Bools | None = None
         extra: Floats | None = None

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
+from functools import cached_property
 from typing import Any
 
 import msgspec
@@ -19,15 +20,14 @@ import numpy as np
 from scheduler_core.actions.support.assumed_pods import assume
 from scheduler_core.actions.support.attempt import Attempt, record
 from scheduler_core.actions.support.dry_run import DryRun
-from scheduler_core.actions.support.placement import allowed_options, take
+from scheduler_core.actions.support.placement import allowed_options
+from scheduler_core.actions.support.single_places import SinglePlaces
 from scheduler_core.actions.support.victims import Victims
 from scheduler_core.algorithms.victims import Unit
 from scheduler_core.algorithms.zones import interleaved
-from scheduler_core.framework.candidates import Spot
-from scheduler_core.framework.pod_points import Approve, Deny, Nomination, Permit, Wait
+from scheduler_core.framework.pod_points import APPROVE, Approve, Deny, Nomination, Permit, Wait
 from scheduler_core.framework.scheduling_queue import SchedulingQueue
 from scheduler_core.framework.session import Session
-from scheduler_core.framework.statement import Statement
 from scheduler_core.model.memory import Reservation
 from scheduler_core.model.pod import Pod
 from scheduler_core.model.podgroup import GangPhase
@@ -111,6 +111,10 @@ class PodCycle:
             queue.move_all(self._now)
         queue.flush(self._now)
 
+    @cached_property
+    def _places(self) -> SinglePlaces:
+        return SinglePlaces(self._session)
+
     # One pod ----------------------------------------------------------------------------------------------------
 
     def _cycle(self, task: int) -> None:
@@ -119,27 +123,34 @@ class PodCycle:
         cycle = self.queue.cycle
         failure = session.hooks.refusal("pre_filter", task)
         if failure is None:
-            spot = self._find(task)
-            if spot is None:
+            if not self._place(task):
                 self._post_filter(task, cycle)
                 return
-            if self._bind(task, spot):
+            if self._bind(task):
                 self.queue.delete(pod)
                 return
         elif isinstance(failure, Deny):
             self._denied(task, failure)
         self.queue.add_unschedulable(pod, cycle, self._now)
 
-    def _find(self, task: int) -> Spot | None:
-        """Filter and score: the best node where the pod fits now."""
+    def _place(self, task: int) -> bool:
+        """Filter and score: allocate on the best node where the pod fits now."""
+        hooks = self._session.hooks
+        if self._rank is None and not hooks.flat("pre_score") and not hooks.flat("normalize_score"):
+            return self._places.best(task)
+        node = self._best_node(task)
+        return node >= 0 and self._places.on(task, node)
+
+    def _best_node(self, task: int) -> int:
+        """The best node where plugins have a word about all scores, or zones take turns; -1 = none."""
         session = self._session
         cls = session.cluster.class_of(task)
         options, _ = allowed_options(session, session.queue_of(int(session.tasks.gang[task])), cls)
         if not any(options):
-            return None
+            return -1
         nodes, scores = session.candidates.feasible(cls, options, task)
         if not nodes.any() or session.hooks.refusal("pre_score", task, nodes) is not None:
-            return None
+            return -1
         for _, call in session.hooks.flat("normalize_score"):
             scores = call(task, scores)
         scores = np.where(nodes, scores, -np.inf)
@@ -147,27 +158,23 @@ class PodCycle:
         if self._rank is not None:
             equal = np.flatnonzero(scores == scores[best])
             best = int(equal[self._rank[equal].argmin()])
-        return session.candidates.spot_on(cls, best, options, now=True)
+        return best
 
-    def _bind(self, task: int, spot: Spot) -> bool:
+    def _bind(self, task: int) -> bool:
         """Reserve, permit, bind; True when the pod has its place, be it as one that waits."""
-        session, node = self._session, spot.node
-        statement = session.statement()
-        take(statement, task, spot)
-        if any(call(task, node) is not None for _, call in session.hooks.flat("reserve")):
-            return self._unreserve(statement, task, node)
+        session, node = self._session, int(self._session.tasks.node[task])
+        if session.hooks.refusal("reserve", task, node) is not None:
+            return self._unreserve(task, node)
         answer = self._permit(task, node)
         if isinstance(answer, Deny):
             self._denied(task, answer)
-            return self._unreserve(statement, task, node)
+            return self._unreserve(task, node)
         if isinstance(answer, Wait):
-            statement.hold(task)
-            session.commit(statement)
+            self._places.give_back(task, promise=True)
             self._hold(task, answer)
             return True
         if not self._binding(task, node):
-            return self._unreserve(statement, task, node)
-        session.commit(statement)
+            return self._unreserve(task, node)
         assume(session, task, self._assume_seconds)
         self._reconsider(int(session.tasks.gang[task]))
         return True
@@ -181,7 +188,7 @@ class PodCycle:
                 return answer
             if isinstance(answer, Wait) and (longest is None or answer.until > longest.until):
                 longest = answer
-        return longest or Approve()
+        return longest or APPROVE
 
     def _binding(self, task: int, node: int) -> bool:
         hooks = self._session.hooks
@@ -196,12 +203,15 @@ class PodCycle:
         hooks.call_all("post_bind", task, node)
         return True
 
-    def _unreserve(self, statement: Statement, task: int, node: int) -> bool:
+    def _unreserve(self, task: int, node: int) -> bool:
         """Take everything back, in reverse order; always False."""
+        self._call_unreserve(task, node)
+        self._places.give_back(task)
+        return False
+
+    def _call_unreserve(self, task: int, node: int) -> None:
         for _, call in reversed(self._session.hooks.flat("unreserve")):
             call(task, node)
-        statement.discard()
-        return False
 
     # Pods that wait for others ----------------------------------------------------------------------------------
 
@@ -222,9 +232,9 @@ class PodCycle:
     def _reconsider(self, only: int = -1) -> None:
         """Ask permission again for pods that keep a place: of one gang, or of all."""
         session = self._session
-        waiting = [gang for gang in session.gangs.with_tasks_to_place() if not session.group(gang).elsewhere]
-        gangs = [only] if only >= 0 else waiting
-        for gang in gangs:
+        for gang in [only] if only >= 0 else session.gangs.with_tasks_to_place():
+            if not session.gangs.waiting(gang) or session.group(gang).elsewhere:
+                continue
             for task in session.pending_tasks(gang, PIPELINED):
                 if session.tasks.status[task] != PIPELINED:
                     # It was let go with the rest of its group.
@@ -241,51 +251,37 @@ class PodCycle:
         answer = self._permit(task, place.node)
         if isinstance(answer, Wait) and self._now < reservation.expires:
             return
-        statement = session.statement()
-        statement.unpipeline(task)
         if isinstance(answer, Approve):
-            spot = self._spot_now(task, place)
-            if spot is None:
-                statement.discard()
+            if not self._retake(task, place):
                 return
-            take(statement, task, spot)
             if self._binding(task, place.node):
-                session.commit(statement)
                 assume(session, task, self._assume_seconds)
                 session.reservations.pop(reservation.pod, None)
                 self.queue.delete(reservation.pod)
                 return
-            statement.rollback(1)
-        elif isinstance(answer, Deny):
+        self._places.give_back(task)
+        if isinstance(answer, Deny):
             self._denied(task, answer)
-        for _, call in reversed(session.hooks.flat("unreserve")):
-            call(task, place.node)
-        session.commit(statement)
+        self._call_unreserve(task, place.node)
         session.reservations.pop(reservation.pod, None)
 
-    def _spot_now(self, task: int, place: Place) -> Spot | None:
-        """The kept place, where it is free and the quota still allows it."""
-        session = self._session
-        cls = session.cluster.class_of(task)
-        options, _ = allowed_options(session, session.queue_of(int(session.tasks.gang[task])), cls)
-        if place.card >= 0:
-            options = [ok and card == place.card for ok, card in zip(options, cls.cards, strict=True)]
-        return session.candidates.spot_on(cls, place.node, options, now=True) if any(options) else None
+    def _retake(self, task: int, place: Place) -> bool:
+        """Allocate the place that was promised, where it is free and the quota still allows it."""
+        self._places.give_back(task)
+        if self._places.on(task, place.node, place.card):
+            return True
+        statement = self._session.statement()
+        statement.pipeline(task, place.node, place.card, place.indices)
+        self._session.commit(statement)
+        return False
 
     def _take_promised(self, task: int) -> None:
         """Place a pod on room that preemption has made, if it is there by now; permission is needed as everywhere."""
         session, pod = self._session, self._session.tasks.keys[task]
-        place = session.cluster.place_of(task)
-        statement = session.statement()
-        statement.unpipeline(task)
-        spot = self._spot_now(task, place)
-        if spot is None:
-            statement.discard()
-            return
-        session.commit(statement)
-        session.reservations.pop(pod, None)
-        if self._bind(task, spot):
-            self.queue.delete(pod)
+        if self._retake(task, session.cluster.place_of(task)):
+            session.reservations.pop(pod, None)
+            if self._bind(task):
+                self.queue.delete(pod)
 
     def _denied(self, task: int, answer: Deny) -> None:
         """A group that timed out lets go of every place that it keeps."""
@@ -293,14 +289,11 @@ class PodCycle:
         if not answer.timed_out:
             return
         session.stated[gang] = (ReasonCode.TIMED_OUT, answer.reason)
-        statement = session.statement()
         for other in session.pending_tasks(gang, PIPELINED):
             if other != task and session.reservations.pop(session.tasks.keys[other], None) is not None:
                 node = int(session.tasks.node[other])
-                statement.unpipeline(other)
-                for _, call in reversed(session.hooks.flat("unreserve")):
-                    call(other, node)
-        session.commit(statement)
+                self._places.give_back(other)
+                self._call_unreserve(other, node)
 
     # Preemption -------------------------------------------------------------------------------------------------
 

@@ -67,6 +67,7 @@ from scheduler_core.framework.statement import Operation, Statement
 from scheduler_core.model.cards import WORD_BITS
 from scheduler_core.state.cluster import Place
 from scheduler_core.state.status import Bools, Floats, Index, Ints, TaskStatus
+from scheduler_core.state.task_class import TaskClass
 
 # So many changed nodes are passed on as they are, more of them each once.
 _FEW = 16
@@ -79,11 +80,12 @@ class CompiledTurns:
 
     Args:
         forms: what the policy comes to. waiting: bool (G,), gangs that take part.
+        lone: int32, tasks that get their places one by one, at once; None = gangs take turns.
     """
 
-    def __init__(self, session: Session, forms: PolicyForms, waiting: Bools) -> None:
+    def __init__(self, session: Session, forms: PolicyForms, waiting: Bools, lone: Index | None = None) -> None:
         self._session, self._forms = session, forms
-        slots, start = waiting_tasks(session, waiting)
+        slots, start = waiting_tasks(session, waiting) if lone is None else (lone, np.zeros(1, dtype=np.int64))
         self._task_kinds = kinds = Kinds(session)
         self._nodes, self._cards = tables.node_columns(session), tables.card_columns(session)
         self._gangs, self._ledger = tables.gang_columns(session), tables.ledger_columns(session)
@@ -114,6 +116,7 @@ class CompiledTurns:
             forms.allocatable is None,
             order is None,
             forms.card_choice is None,
+            lone is not None,
         )
         most = int(np.diff(start).max(initial=0))
         self._log = tables.new_log(8 * most + 2 * len(slots) + 64)
@@ -173,7 +176,17 @@ class CompiledTurns:
         self._finish = finish
         self._line_up(waiting)
         self._grip()
-        answers = {
+        answers = self._answers()
+        while (asked := go_on(self._held)) != ALL_DONE:
+            answers[asked]()
+        self._tell()
+        # A gang that keeps what it got needs nothing more for its minimum.
+        withdraw_promises(session, turns.kept)
+
+    # Answers ------------------------------------------------------------------------------------------------------
+
+    def _answers(self) -> dict[int, Callable[[], None]]:
+        return {
             NEEDS_LOG: self._grow,
             NEEDS_SCORES: self._score,
             NEEDS_VIEW: self._fill_view,
@@ -185,13 +198,6 @@ class CompiledTurns:
             NEEDS_END: self._end,
             NEEDS_KEY: self._place_in_order,
         }
-        while (asked := go_on(self._held)) != ALL_DONE:
-            answers[asked]()
-        self._tell()
-        # A gang that keeps what it got needs nothing more for its minimum.
-        withdraw_promises(session, turns.kept)
-
-    # Answers ------------------------------------------------------------------------------------------------------
 
     def _grip(self) -> None:
         self._held = hold(
@@ -258,12 +264,15 @@ class CompiledTurns:
         views.open[first : first + len(options)] = options
         views.only[:], views.extra[:] = True, 0.0
         if any(options):
-            only, extra = session.candidates.looked_at(cls, options, task)
+            only, extra = self._looked_at(cls, options, task)
             if only is not None:
                 views.only[:] = only
             if extra is not None:
                 views.extra[:] = extra
         views.ask[ASK_TASK] = task
+
+    def _looked_at(self, cls: TaskClass, options: list[bool], task: int) -> tuple[Bools | None, Floats | None]:
+        return self._session.candidates.looked_at(cls, options, task)
 
     def _name_cards(self) -> None:
         """The cards that a plugin asks for."""
@@ -365,8 +374,7 @@ class CompiledTurns:
         log.nodes[end : end + len(changed)] = changed
         log.length[0] += len(changed)
         self._told, self._seen = int(log.length[0]), len(session.nodes.log)
-        for node in changed:
-            self._cards.left[node] = session.cards.left_future[:, node].sum()
+        self._cards.left[changed] = session.cards.left_future[:, changed].sum(axis=0)
         renew_all_shares(self._ledger, self._turns)
 
 

@@ -100,7 +100,7 @@ class Turns(NamedTuple):
 class Rules(NamedTuple):
     """What the policy asks for: a gang is ready by its members; it may wait by them; it gives up when its minimum is
     out of reach; ``allocatable`` is a quota; the order of queues, the
-    quota, the order of gangs and the cards of a task are asked for."""
+    quota, the order of gangs and the cards of a task are asked for; nothing is promised."""
 
     by_members: bool
     waits_by_members: bool
@@ -110,6 +110,7 @@ class Rules(NamedTuple):
     asks_quota: bool
     asks_keys: bool
     asks_cards: bool
+    at_once: bool
 
 
 @compiled_loop
@@ -460,11 +461,11 @@ def place_task(
         return NEEDS_TASK
     cls, queue = tasks.cls[task], gangs.queue[tasks.gang[task]]
     half = classes.card.shape[0]
-    for stage in range(2):
+    for stage in range(1 if rules.at_once else 2):
         later = stage == 1
         found, most = NONE, NOWHERE
         for view in range(classes.view_start[cls], classes.view_start[cls + 1]):
-            if not _open(ledger, quota, classes, views, rules, queue, view):
+            if not is_open(ledger, quota, classes, views, rules, queue, view):
                 continue
             node = best_node(nodes, cards, classes, scores, views, log, view, later)
             if node < -1:
@@ -479,30 +480,53 @@ def place_task(
         if found < 0:
             continue
         for view in range(classes.view_start[cls], classes.view_start[cls + 1]):
-            if not _open(ledger, quota, classes, views, rules, queue, view):
+            if not is_open(ledger, quota, classes, views, rules, queue, view):
                 continue
             if views.key[views.row[view + half if later else view], found] != NOWHERE:
-                tasks.node[task], tasks.card[task] = found, classes.card[view]
-                if classes.card[view] >= 0:
-                    if rules.asks_cards and views.ask[ASK_CARDS] != task:
-                        forget_place(tasks, task)
-                        views.ask[ASK_WANTED], views.ask[ASK_VIEW], views.ask[ASK_NODE] = task, view, found
-                        if later:
-                            views.ask[ASK_VIEW] += half
-                        return NEEDS_CARDS
-                    wish = NONE
-                    if classes.share[cls] and scores.fragments.before.shape[0]:
-                        wish = wished_card(nodes, cards, classes, scores.fragments, cls, view, found)
-                    share = classes.share[cls]
-                    choose(cards, tasks, task, classes.card[view], found, classes.whole[cls], share, later, wish)
-                    if rules.asks_cards:
-                        _wear(tasks, views, task)
-                tasks.status[task] = PIPELINED if later else ALLOCATED
-                put(nodes, cards, classes, tasks, gangs, ledger, log, task, ADD)
-                views.ask[ASK_TASK] = views.ask[ASK_CARDS] = NO_TASK
-                return 1
+                return take_on(
+                    nodes, cards, classes, tasks, gangs, ledger, scores, views, log, rules, task, view, found, later
+                )
     views.ask[ASK_TASK] = NO_TASK
     return 0
+
+
+@compiled_loop
+def take_on(
+    nodes: Nodes,
+    cards: Cards,
+    classes: Classes,
+    tasks: Tasks,
+    gangs: Gangs,
+    ledger: Ledger,
+    scores: Scores,
+    views: Views,
+    log: Log,
+    rules: Rules,
+    task: int,
+    view: int,
+    node: int,
+    later: bool,
+) -> int:
+    """Give the task a place on a node where it fits by the view; 1, or what is asked."""
+    cls, card = tasks.cls[task], classes.card[view]
+    tasks.node[task], tasks.card[task] = node, card
+    if card >= 0:
+        if rules.asks_cards and views.ask[ASK_CARDS] != task:
+            forget_place(tasks, task)
+            views.ask[ASK_WANTED], views.ask[ASK_VIEW], views.ask[ASK_NODE] = task, view, node
+            if later:
+                views.ask[ASK_VIEW] += classes.card.shape[0]
+            return NEEDS_CARDS
+        wish, share = NONE, classes.share[cls]
+        if share and scores.fragments.before.shape[0]:
+            wish = wished_card(nodes, cards, classes, scores.fragments, cls, view, node)
+        choose(cards, tasks, task, card, node, classes.whole[cls], share, later, wish)
+        if rules.asks_cards:
+            _wear(tasks, views, task)
+    tasks.status[task] = PIPELINED if later else ALLOCATED
+    put(nodes, cards, classes, tasks, gangs, ledger, log, task, ADD)
+    views.ask[ASK_TASK] = views.ask[ASK_CARDS] = NO_TASK
+    return 1
 
 
 @compiled_loop
@@ -517,7 +541,7 @@ def _wear(tasks: Tasks, views: Views, task: int) -> None:
 
 
 @compiled_loop
-def _open(ledger: Ledger, quota: Quota, classes: Classes, views: Views, rules: Rules, queue: int, view: int) -> bool:
+def is_open(ledger: Ledger, quota: Quota, classes: Classes, views: Views, rules: Rules, queue: int, view: int) -> bool:
     """The queue's quota has room for one more task on the view's card type."""
     if rules.asks_quota:
         return bool(views.open[view])
