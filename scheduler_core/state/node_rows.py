@@ -80,9 +80,7 @@ def room_of(nodes: NodeTable, cards: CardTable) -> Room:
 
 
 @compiled
-def _recount(
-    at: Ints, start: Ints, slots: Ints, pods: Pods, classes: ClassColumns, room: Room, chosen: Bools
-) -> None:
+def _recount(at: Ints, start: Ints, slots: Ints, pods: Pods, classes: ClassColumns, room: Room, chosen: Bools) -> None:
     loose = np.zeros(len(slots), dtype=np.bool_)
     for i in range(len(at)):
         node = at[i]

@@ -154,22 +154,11 @@ class CompiledClaims(CompiledTurns):
         """
         session, control = self._session, self._claims.control
         self._line_up(waiting)
-        tables_of = (
-            self._nodes,
-            self._cards,
-            self._classes,
-            self._tasks,
-            self._gangs,
-            self._ledger,
-            self._quota,
-            self._scores,
-            self._views,
-        )
-        rest = (self._search.field, self._leavers)
+        rest = (self._turns, self._rules, self._search.field, self._leavers)
         # Whatever the loop takes anew in between has the types that it had before.
         go_on, again = serve_claims, False
         while True:
-            answer = go_on(*tables_of, self._log, self._turns, self._rules, *rest, self._claims, self._story)
+            answer = go_on(self._tables(), self._quota, self._scores, self._views, *rest, self._claims, self._story)
             if answer == DONE:
                 break
             if not again:

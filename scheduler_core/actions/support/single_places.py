@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
-
 import numpy as np
 
 from scheduler_core.actions.support.policy_forms import policy_forms
 from scheduler_core.actions.support.turns import CompiledTurns
-from scheduler_core.framework.kernels.single import give_back, place_on, place_one
+from scheduler_core.framework.kernels.held import go_on
+from scheduler_core.framework.kernels.single import BEST, ON_NODE, PROMISE, TAKE_BACK
 from scheduler_core.framework.session import Session
-from scheduler_core.state.status import PENDING, PIPELINED, Bools, Floats
+from scheduler_core.state.status import PENDING, PIPELINED, Bools, Floats, Index
 from scheduler_core.state.task_class import TaskClass
 
 
@@ -21,27 +19,28 @@ class SinglePlaces(CompiledTurns):
     def __init__(self, session: Session) -> None:
         tasks, gangs = session.tasks, session.gangs
         due = tasks.live & (tasks.gang >= 0) & ((tasks.status == PENDING) | (tasks.status == PIPELINED))
-        slots = np.flatnonzero(due)
-        slots = slots[gangs.queue[tasks.gang[slots]] >= 0].astype(np.int32)
+        slots: Index = np.flatnonzero(due).astype(np.int32)
+        slots = slots[gangs.queue[tasks.gang[slots]] >= 0]
         super().__init__(session, policy_forms(session), np.zeros(len(gangs), dtype=np.bool_), slots)
         self._grip()
 
     def best(self, task: int) -> bool:
         """Allocate on the best node where the task fits at once; False where there is none."""
-        return self._do(place_one, task)
+        return self._do(BEST, task)
 
     def on(self, task: int, node: int, card: int = -1) -> bool:
         """The same on one node and, where it is given, on cards of one type."""
-        return self._do(place_on, task, node, card)
+        return self._do(ON_NODE, task, node, card)
 
     def give_back(self, task: int, *, promise: bool = False) -> None:
         """Take back a place or a promise; or turn a place into a promise."""
-        self._do(give_back, task, promise)
+        self._do(PROMISE if promise else TAKE_BACK, task)
 
-    def _do(self, function: Callable[..., int], *arguments: Any) -> bool:
+    def _do(self, act: int, task: int, node: int = -1, card: int = -1) -> bool:
         if len(self._session.nodes.log) != self._seen:
             self._hear()
-        while (answer := function(self._held, *arguments)) < 0:
+        self._act[:] = act, task, node, card
+        while (answer := go_on(self._held)) < 0:
             self._answers()[answer]()
         self._tell()
         return answer == 1

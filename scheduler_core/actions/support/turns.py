@@ -27,8 +27,9 @@ from scheduler_core.algorithms.best_of_blocks import NOWHERE, set_all
 from scheduler_core.framework.forms import GangShare, Members, ReadyKey, Term
 from scheduler_core.framework.gang_columns import waiting_tasks
 from scheduler_core.framework.kernels import tables
-from scheduler_core.framework.kernels.columns import Bytes
+from scheduler_core.framework.kernels.columns import Bytes, Tables
 from scheduler_core.framework.kernels.held import go_on, hold
+from scheduler_core.framework.kernels.single import TURNS
 from scheduler_core.framework.kernels.turns import (
     ALL_DONE,
     AT_GANG,
@@ -121,6 +122,7 @@ class CompiledTurns:
         most = int(np.diff(start).max(initial=0))
         self._log = tables.new_log(8 * most + 2 * len(slots) + 64)
         self._turns = self._new_turns(slots, start, plain, asks)
+        self._act = np.array([TURNS, -1, -1, -1], dtype=np.int64)
         self._seen = len(session.nodes.log)
         # For an order of queues that is asked for.
         self._queues = list(range(len(session.ledger)))
@@ -199,21 +201,11 @@ class CompiledTurns:
             NEEDS_KEY: self._place_in_order,
         }
 
+    def _tables(self) -> Tables:
+        return Tables(self._nodes, self._cards, self._classes, self._tasks, self._gangs, self._ledger, self._log)
+
     def _grip(self) -> None:
-        self._held = hold(
-            self._nodes,
-            self._cards,
-            self._classes,
-            self._tasks,
-            self._gangs,
-            self._ledger,
-            self._quota,
-            self._scores,
-            self._views,
-            self._log,
-            self._turns,
-            self._rules,
-        )
+        self._held = hold(self._tables(), self._quota, self._scores, self._views, self._turns, self._rules, self._act)
 
     def _grow(self) -> None:
         self._log = tables.grown(self._log)

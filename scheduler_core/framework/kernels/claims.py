@@ -43,17 +43,7 @@ from scheduler_core.framework.kernels.claim_columns import (
     Leavers,
     Story,
 )
-from scheduler_core.framework.kernels.columns import (
-    Cards,
-    Classes,
-    Gangs,
-    Ledger,
-    Log,
-    Nodes,
-    Quota,
-    Tasks,
-    Views,
-)
+from scheduler_core.framework.kernels.columns import Cards, Classes, Gangs, Ledger, Log, Quota, Tables, Views
 from scheduler_core.framework.kernels.leaving import look_again, note_passed_over, note_taken, take, write_down
 from scheduler_core.framework.kernels.scores import Scores
 from scheduler_core.framework.kernels.turns import (
@@ -72,16 +62,10 @@ from scheduler_core.state.status import ALLOCATED
 @compiled_branchy
 @from_python
 def serve_claims(
-    nodes: Nodes,
-    cards: Cards,
-    classes: Classes,
-    tasks: Tasks,
-    gangs: Gangs,
-    ledger: Ledger,
+    tables: Tables,
     quota: Quota,
     scores: Scores,
     views: Views,
-    log: Log,
     turns: Turns,
     rules: Rules,
     field: Field,
@@ -90,6 +74,7 @@ def serve_claims(
     story: Story,
 ) -> int:
     """Serve claimants until all are done or the caller has to do something for one of them."""
+    classes, tasks, gangs, ledger, log = tables.classes, tables.tasks, tables.gangs, tables.ledger, tables.log
     control = claims.control
     while True:
         if control[STAGE] == IDLE:
@@ -118,7 +103,7 @@ def serve_claims(
         if control[STAGE] == CHOOSE:
             return SEEK
         if control[STAGE] == TAKE:
-            answer = take(nodes, cards, tasks, gangs, ledger, log, field, leavers, claims, story)
+            answer = take(tables, field, leavers, claims, story)
             if answer != DONE:
                 return answer
             control[TARGET] = control[FREE] + control[WANTED]
@@ -127,9 +112,7 @@ def serve_claims(
             placed = control[PLACED]
             while placed < control[TARGET]:
                 task = int64(turns.task[first + placed])
-                if not place_task(
-                    nodes, cards, classes, tasks, gangs, ledger, quota, scores, views, log, rules, NO, task
-                ):
+                if not place_task(tables, quota, scores, views, rules, NO, task):
                     break
                 placed += 1
             control[PLACED] = placed

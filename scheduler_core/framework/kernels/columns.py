@@ -213,3 +213,15 @@ class Log(NamedTuple):
 
     nodes: Index
     length: Ints
+
+
+class Tables(NamedTuple):
+    """What a move of a task reads and writes."""
+
+    nodes: Nodes
+    cards: Cards
+    classes: Classes
+    tasks: Tasks
+    gangs: Gangs
+    ledger: Ledger
+    log: Log

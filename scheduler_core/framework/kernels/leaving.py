@@ -56,7 +56,7 @@ from scheduler_core.framework.kernels.claim_columns import (
     Leavers,
     Story,
 )
-from scheduler_core.framework.kernels.columns import Cards, Gangs, Ledger, Log, Nodes, Tasks
+from scheduler_core.framework.kernels.columns import Gangs, Tables, Tasks
 from scheduler_core.framework.kernels.moves import put_cards
 from scheduler_core.framework.kernels.turns import Turns
 from scheduler_core.model.cards import WORD_BITS
@@ -66,19 +66,9 @@ from scheduler_core.state.status import ALLOCATED, RELEASING, RUNNING, Ints
 
 
 @compiled_apart
-def take(
-    nodes: Nodes,
-    cards: Cards,
-    tasks: Tasks,
-    gangs: Gangs,
-    ledger: Ledger,
-    log: Log,
-    field: Field,
-    leavers: Leavers,
-    claims: Claims,
-    story: Story,
-) -> int:
+def take(tables: Tables, field: Field, leavers: Leavers, claims: Claims, story: Story) -> int:
     """Let the chosen units leave."""
+    tasks, gangs, log = tables.tasks, tables.gangs, tables.log
     control, size = claims.control, story.size
     first, end = size[S_LEFT], size[S_LEFT]
     for i in range(control[CHOSEN]):
@@ -102,25 +92,17 @@ def take(
     if log.nodes.shape[0] - log.length[0] < 4 * (end - first + control[WANTED] + control[FREE]):
         return GROW
     for i in range(first, end):
-        _leave(nodes, cards, tasks, gangs, ledger, log, field, leavers, story.left[i])
+        _leave(tables, field, leavers, story.left[i])
     for i in range(control[CHOSEN]):
         look_again(tasks, gangs, field, leavers, field.units[claims.chosen[i], GANG])
     return DONE
 
 
 @compiled_branchy
-def _leave(
-    nodes: Nodes,
-    cards: Cards,
-    tasks: Tasks,
-    gangs: Gangs,
-    ledger: Ledger,
-    log: Log,
-    field: Field,
-    leavers: Leavers,
-    task: int,
-) -> None:
+def _leave(tables: Tables, field: Field, leavers: Leavers, task: int) -> None:
     """Let a task start to leave."""
+    nodes, cards, tasks, gangs = tables.nodes, tables.cards, tables.tasks, tables.gangs
+    ledger, log = tables.ledger, tables.log
     status = tasks.status[task]
     cls, node, card, gang = leavers.cls[task], tasks.node[task], tasks.card[task], tasks.gang[task]
     if node >= 0:

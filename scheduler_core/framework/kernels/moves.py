@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from scheduler_core.algorithms.compiled import compiled_loop
-from scheduler_core.framework.kernels.columns import Cards, Classes, Gangs, Ledger, Log, Nodes, Tasks
+from scheduler_core.framework.kernels.columns import Cards, Tables, Tasks
 from scheduler_core.model.cards import WORD_BITS
 from scheduler_core.model.resources import MILLI
 from scheduler_core.state.axes import CPU, LEDGER_CARDS, MEMORY
@@ -52,21 +52,13 @@ def choose(
 
 
 @compiled_loop
-def put(
-    nodes: Nodes,
-    cards: Cards,
-    classes: Classes,
-    tasks: Tasks,
-    gangs: Gangs,
-    ledger: Ledger,
-    log: Log,
-    task: int,
-    sign: int,
-) -> None:
+def put(tables: Tables, task: int, sign: int) -> None:
     """Add or remove an allocated or promised task at the place that its row says, O(R + cards there).
 
     ``sign``: :data:`ADD` or :data:`REMOVE`.
     """
+    nodes, cards, classes, tasks = tables.nodes, tables.cards, tables.classes, tables.tasks
+    gangs, ledger, log = tables.gangs, tables.ledger, tables.log
     cls, node, card, gang = tasks.cls[task], tasks.node[task], tasks.card[task], tasks.gang[task]
     promised = tasks.status[task] == PIPELINED
     for i in range(classes.row_start[cls], classes.row_start[cls + 1]):

@@ -12,15 +12,14 @@ from scheduler_core.algorithms.compiled import NONE, compiled_apart, compiled_lo
 from scheduler_core.algorithms.heap import heap_pop, heap_push
 from scheduler_core.framework.kernels.columns import (
     Bytes,
-    Cards,
     Classes,
     Gangs,
     Ledger,
     Log,
-    Nodes,
     Quota,
     Rows,
     Shares,
+    Tables,
     Tasks,
     Views,
 )
@@ -228,20 +227,15 @@ def _goes_before(turns: Turns, a: int, b: int) -> bool:
 
 @compiled_apart
 def take_turns(
-    nodes: Nodes,
-    cards: Cards,
-    classes: Classes,
-    tasks: Tasks,
-    gangs: Gangs,
-    ledger: Ledger,
+    tables: Tables,
     quota: Quota,
     scores: Scores,
     views: Views,
-    log: Log,
     turns: Turns,
     rules: Rules,
 ) -> int:
     """Serve gangs until none is left or something has to be asked; called again it goes on where it stopped."""
+    classes, tasks, gangs, ledger, log = tables.classes, tables.tasks, tables.gangs, tables.ledger, tables.log
     while True:
         asked = 0 if turns.at[AT_GANG] >= 0 else _start(ledger, log, turns, rules)
         if asked:
@@ -249,12 +243,10 @@ def take_turns(
         gang = turns.at[AT_GANG]
         task = _next_task(classes, tasks, turns, gang)
         if task < 0:
-            asked = _end(nodes, cards, classes, tasks, gangs, ledger, log, turns, rules, gang)
+            asked = _end(tables, turns, rules, gang)
         else:
             alone = turns.asks[gang] & ASKS_TASKS != 0
-            asked = place_task(
-                nodes, cards, classes, tasks, gangs, ledger, quota, scores, views, log, rules, alone, task
-            )
+            asked = place_task(tables, quota, scores, views, rules, alone, task)
             if asked >= 0:
                 asked = _note_placed(tasks, gangs, turns, rules, task, asked == 1)
         if asked < 0:
@@ -314,26 +306,16 @@ def _note_placed(tasks: Tasks, gangs: Gangs, turns: Turns, rules: Rules, task: i
 
 
 @compiled_loop
-def _end(
-    nodes: Nodes,
-    cards: Cards,
-    classes: Classes,
-    tasks: Tasks,
-    gangs: Gangs,
-    ledger: Ledger,
-    log: Log,
-    turns: Turns,
-    rules: Rules,
-    gang: int,
-) -> int:
+def _end(tables: Tables, turns: Turns, rules: Rules, gang: int) -> int:
     """End a turn; 0, or why the loop stops."""
+    classes, tasks, gangs, ledger = tables.classes, tables.tasks, tables.gangs, tables.ledger
     at, said, by_loop = turns.at, turns.said, turns.asks[gang] & ASKS_END == 0
     if not at[AT_OVER]:
         if not by_loop and said[SAID_END] == UNKNOWN:
             return NEEDS_END
         kept, said[SAID_END] = said[SAID_END], UNKNOWN
         if by_loop:
-            kept = _settle(nodes, cards, classes, tasks, gangs, ledger, log, turns, rules, gang)
+            kept = _settle(tables, turns, rules, gang)
         if kept:
             renew_shares(ledger, turns, int64(gangs.queue[gang]))
             if by_loop and turns.share_word >= 0:
@@ -365,26 +347,15 @@ def _note_held(classes: Classes, tasks: Tasks, turns: Turns, gang: int) -> None:
 
 
 @compiled_loop
-def _settle(
-    nodes: Nodes,
-    cards: Cards,
-    classes: Classes,
-    tasks: Tasks,
-    gangs: Gangs,
-    ledger: Ledger,
-    log: Log,
-    turns: Turns,
-    rules: Rules,
-    gang: int,
-) -> int:
+def _settle(tables: Tables, turns: Turns, rules: Rules, gang: int) -> int:
     """Keep what a turn has placed, as promises where the gang cannot run yet, or undo it; 1 when something is kept."""
-    placed = turns.at[AT_PLACED]
+    tasks, gangs, placed = tables.tasks, tables.gangs, turns.at[AT_PLACED]
     keeps = not rules.by_members or needed(gangs, gang) == 0
     turns.kept[gang] |= keeps
     if not keeps or not is_ready(gangs, rules, gang):
         for i in range(placed - 1, -1, -1):
             if not keeps or tasks.status[turns.undo[i]] == ALLOCATED:
-                take_off(nodes, cards, classes, tasks, gangs, ledger, log, int64(turns.undo[i]), keeps)
+                take_off(tables, int64(turns.undo[i]), keeps)
     return 1 if keeps and placed > 0 else 0
 
 
@@ -416,38 +387,22 @@ def _has_more(classes: Classes, tasks: Tasks, turns: Turns, gang: int) -> bool:
 
 
 @compiled_loop
-def take_off(
-    nodes: Nodes,
-    cards: Cards,
-    classes: Classes,
-    tasks: Tasks,
-    gangs: Gangs,
-    ledger: Ledger,
-    log: Log,
-    task: int,
-    promise: bool,
-) -> None:
+def take_off(tables: Tables, task: int, promise: bool) -> None:
     """Take back the place of a task, or leave it the place as a promise: none of its gang's members starts yet."""
-    put(nodes, cards, classes, tasks, gangs, ledger, log, task, REMOVE)
+    put(tables, task, REMOVE)
     if promise:
-        tasks.status[task] = PIPELINED
-        put(nodes, cards, classes, tasks, gangs, ledger, log, task, ADD)
+        tables.tasks.status[task] = PIPELINED
+        put(tables, task, ADD)
     else:
-        forget_place(tasks, task)
+        forget_place(tables.tasks, task)
 
 
 @compiled_apart
 def place_task(
-    nodes: Nodes,
-    cards: Cards,
-    classes: Classes,
-    tasks: Tasks,
-    gangs: Gangs,
-    ledger: Ledger,
+    tables: Tables,
     quota: Quota,
     scores: Scores,
     views: Views,
-    log: Log,
     rules: Rules,
     alone: bool,
     task: int,
@@ -456,6 +411,8 @@ def place_task(
 
     ``alone``: Python says something of this very task, see ``Views.only``.
     """
+    nodes, cards, classes, tasks = tables.nodes, tables.cards, tables.classes, tables.tasks
+    gangs, ledger, log = tables.gangs, tables.ledger, tables.log
     if (alone or rules.asks_quota) and views.ask[ASK_TASK] != task:
         views.ask[ASK_WANTED] = task
         return NEEDS_TASK
@@ -483,24 +440,16 @@ def place_task(
             if not is_open(ledger, quota, classes, views, rules, queue, view):
                 continue
             if views.key[views.row[view + half if later else view], found] != NOWHERE:
-                return take_on(
-                    nodes, cards, classes, tasks, gangs, ledger, scores, views, log, rules, task, view, found, later
-                )
+                return take_on(tables, scores, views, rules, task, view, found, later)
     views.ask[ASK_TASK] = NO_TASK
     return 0
 
 
 @compiled_loop
 def take_on(
-    nodes: Nodes,
-    cards: Cards,
-    classes: Classes,
-    tasks: Tasks,
-    gangs: Gangs,
-    ledger: Ledger,
+    tables: Tables,
     scores: Scores,
     views: Views,
-    log: Log,
     rules: Rules,
     task: int,
     view: int,
@@ -508,6 +457,7 @@ def take_on(
     later: bool,
 ) -> int:
     """Give the task a place on a node where it fits by the view; 1, or what is asked."""
+    nodes, cards, classes, tasks = tables.nodes, tables.cards, tables.classes, tables.tasks
     cls, card = tasks.cls[task], classes.card[view]
     tasks.node[task], tasks.card[task] = node, card
     if card >= 0:
@@ -524,7 +474,7 @@ def take_on(
         if rules.asks_cards:
             _wear(tasks, views, task)
     tasks.status[task] = PIPELINED if later else ALLOCATED
-    put(nodes, cards, classes, tasks, gangs, ledger, log, task, ADD)
+    put(tables, task, ADD)
     views.ask[ASK_TASK] = views.ask[ASK_CARDS] = NO_TASK
     return 1
 
