@@ -1,6 +1,7 @@
 """A15, A16: what one more plugin, or another policy, costs beside the founding policy; the sessions of A1.
 
-A factor is the least time of a policy over the least time of the founding one, taken in turns.
+A factor is the least time of a policy over the least time of the founding one, taken in turns; A15-pod is the time of a
+session by the number of its pods.
 """
 
 from __future__ import annotations
@@ -24,8 +25,14 @@ from scheduler_core.plugins import PLUGINS
 from scheduler_core.serde.policy.founding import FOUNDING_POLICY
 
 ROUNDS = 3
-# Pods one by one; and what asks services outside, whose time is not ours.
-_OTHERS = {"priority-sort", "coscheduling", "default-preemption", "extender"}
+# Pods one by one: with each of these plugins the ones that sort and that preempt.
+POD_BY_POD = {
+    "priority-sort": ["priority-sort"],
+    "coscheduling": ["coscheduling"],
+    "default-preemption": ["priority-sort", "default-preemption"],
+}
+# And what asks services outside, whose time is not ours.
+_OTHERS = {*POD_BY_POD, "extender"}
 # Arguments without which a plugin has nothing to do.
 _ARGUMENTS: dict[str, dict[str, Any]] = {
     "card-model": {"rareCards": ["NVIDIA-H200"]},
@@ -65,8 +72,18 @@ def other_policy(size: Size, name: str) -> Callable[[], Callable[[], float]]:
 
 def other(name: str) -> str:
     """The text of one of :data:`VOLCANO`."""
-    tiers = [{"plugins": [{"name": plugin} for plugin in tier]} for tier in VOLCANO[name]]
-    return json.dumps({"actions": "enqueue, allocate, backfill, reclaim", "tiers": tiers})
+    return _text("enqueue, allocate, backfill, reclaim", VOLCANO[name])
+
+
+def pod_by_pod(size: Size, plugin: str) -> Callable[[], Callable[[], float]]:
+    """Seconds a pod with one of :data:`POD_BY_POD`; all pods find room."""
+    tier = ["gang", *POD_BY_POD[plugin], "predicates", "nodeorder", "capacity-card"]
+    return partial(_prepare_pods, size, _text("enqueue, allocate", [tier]))
+
+
+def _text(actions: str, tiers: list[list[str]]) -> str:
+    plugins = [{"plugins": [{"name": plugin} for plugin in tier]} for tier in tiers]
+    return json.dumps({"actions": actions, "tiers": plugins})
 
 
 def _with(plugin: str) -> str:
@@ -87,12 +104,7 @@ def _prepare(size: Size, policies: dict[str, str], by_card: bool) -> Callable[[]
     decided = {name: _decided(snapshot, policy, built, size, by_card or not name) for name, policy in parsed.items()}
 
     def seconds(name: str) -> float:
-        workspace = built.fork()
-        start = clock()
-        result, _ = run_session(snapshot, parsed[name], now=BORN, workspace=workspace)
-        taken = clock() - start
-        assert list(result.binds) == decided[name], "the same session decided something else"
-        return taken
+        return _seconds(snapshot, parsed[name], built, decided[name])
 
     def measure() -> float:
         taken = {name: min(run) for name, run in _rounds(parsed, seconds).items()}
@@ -107,6 +119,23 @@ def _prepare(size: Size, policies: dict[str, str], by_card: bool) -> Callable[[]
         return max(factors.values())
 
     return measure
+
+
+def _prepare_pods(size: Size, text: str) -> Callable[[], float]:
+    snapshot, policy = waiting(size), parse_policy(text)
+    built = Workspace()
+    built.load(snapshot)
+    decided = _decided(snapshot, policy, built, size, True)
+    return lambda: _seconds(snapshot, policy, built, decided) / size.tasks
+
+
+def _seconds(snapshot: Snapshot, policy: Policy, built: Workspace, decided: list[Bind]) -> float:
+    workspace = built.fork()
+    start = clock()
+    result, _ = run_session(snapshot, policy, now=BORN, workspace=workspace)
+    taken = clock() - start
+    assert list(result.binds) == decided, "the same session decided something else"
+    return taken
 
 
 def _rounds(names: Iterable[str], seconds: Callable[[str], float]) -> dict[str, list[float]]:

@@ -12,7 +12,7 @@ from bench.console import grid, tree_page
 from bench.million import TASKS, cost_at
 from bench.own_plugins import OverArrays, PodByPod, own_plugin
 from bench.persist import persist
-from bench.policies import VOLCANO, each_plugin, other, other_policy
+from bench.policies import POD_BY_POD, VOLCANO, each_plugin, other, other_policy, pod_by_pod
 from bench.push import unchanged_push
 from bench.reasons import reasons
 from bench.review import review
@@ -81,6 +81,7 @@ SCENARIOS = (
     *(Scenario(f"A15-{size}", "x", 3.0, each_plugin(snapshots.SIZES[size]), once=True) for size in ("S", "M", "XL")),
     Scenario("A15-own-arrays-M", "x", 5.0, own_plugin(snapshots.SIZES["M"], OverArrays), once=True),
     Scenario("A15-own-pods-M", "x", 20.0, own_plugin(snapshots.SIZES["M"], PodByPod), once=True),
+    *(Scenario(f"A15-pod-{name}-M", "us", 100.0, pod_by_pod(snapshots.SIZES["M"], name)) for name in POD_BY_POD),
     *(
         Scenario(f"A16-{name}-{size}", "x", 3.0, other_policy(snapshots.SIZES[size], name), once=True)
         for name in VOLCANO
