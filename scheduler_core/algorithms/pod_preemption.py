@@ -14,9 +14,10 @@ _SHIFT = 1 << 31
 
 
 class Victim(msgspec.Struct, frozen=True, gc=False):
-    """A pod that would leave: its priority, when it started, and whether a disruption budget forbids it."""
+    """A pod that would leave: its name, its priority, when it started, and whether a disruption budget forbids it."""
 
     task: int
+    name: str
     priority: int
     started: float
     violates: bool
@@ -40,6 +41,12 @@ def node_order(name: str, victims: Sequence[Victim]) -> tuple[int, int, int, int
     )
 
 
+def importance(victim: Victim) -> tuple[int, float, str]:
+    """Sort key of victims, the most important first: the higher priority, then the earlier start, then the first
+    name."""
+    return -victim.priority, victim.started, victim.name
+
+
 def reprieve_order(victims: Sequence[Victim]) -> list[Victim]:
-    """Whom to try to keep first: those that a budget protects, then the others; the more important, then the older."""
-    return sorted(victims, key=lambda v: (not v.violates, -v.priority, v.started, v.task))
+    """Whom to try to keep first: those that a budget protects, then the others, each by importance."""
+    return sorted(victims, key=lambda victim: (not victim.violates, *importance(victim)))

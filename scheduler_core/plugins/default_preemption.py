@@ -2,8 +2,9 @@
 
 Extension points: post_filter.
 On each node all pods of lower priority leave in a dry run; if the pod then passes every filter, they come back one by
-one, those that a disruption budget protects first, as long as it still does. The node is chosen by six rules: fewest
-violated budgets, lowest top priority, lowest sum, fewest victims, latest start of the top victims, first name.
+one as long as it still does: those that a disruption budget protects first, then by priority, start and name. The node
+is chosen by six rules: fewest violated budgets, lowest top priority, lowest sum, fewest victims, latest start of the
+top victims, first name.
 A pod may ask if its preemptionPolicy allows it and its earlier nomination, if it has one, is lost: the node can no
 longer take it at all, or no pod of lower priority is leaving there any more.
 Source: document 001, 3.3. On purpose: system pods and pods that say ``volcano.sh/preemptable: "false"`` are no victims,
@@ -16,7 +17,9 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, ClassVar, Protocol
 
-from scheduler_core.algorithms.pod_preemption import Victim, node_order, reprieve_order
+import msgspec
+
+from scheduler_core.algorithms.pod_preemption import Victim, importance, node_order, reprieve_order
 from scheduler_core.algorithms.protection import system_rule
 from scheduler_core.framework.disruption_budgets import DisruptionBudgets
 from scheduler_core.framework.plugin import Plugin
@@ -92,14 +95,14 @@ class DefaultPreemption(Plugin):
             if not open_to[node] or tasks.protected[other] or system_rule(pod) is not None:
                 continue
             started = pod.created if math.isnan(tasks.started[other]) else float(tasks.started[other])
-            by_node.setdefault(node, []).append(Victim(other, int(tasks.priority[other]), started, False))
+            by_node.setdefault(node, []).append(Victim(other, pod.key, int(tasks.priority[other]), started, False))
         return {node: self._budgeted(victims) for node, victims in by_node.items()}
 
     def _budgeted(self, victims: list[Victim]) -> list[Victim]:
         """Mark those whose leaving a disruption budget forbids."""
-        order = sorted(victims, key=lambda victim: (-victim.priority, victim.started, victim.task))
-        refused = DisruptionBudgets(self.session).violations(victim.task for victim in order)
-        return [Victim(v.task, v.priority, v.started, v.task in refused) for v in victims]
+        order = [victim.task for victim in sorted(victims, key=importance)]
+        refused = DisruptionBudgets(self.session).violations(order)
+        return [msgspec.structs.replace(victim, violates=victim.task in refused) for victim in victims]
 
     def _on_node(self, dry: DryRun, node: int, victims: Sequence[Victim]) -> list[Victim] | None:
         """The victims that are needed on one node, or None where even all of them are not enough."""

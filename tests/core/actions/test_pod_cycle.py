@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 
 import pytest
 
-from scheduler_core import run_session
+from scheduler_core import Workspace, run_session
 from scheduler_core.framework.plugin import Plugin
 from scheduler_core.framework.pod_points import APPROVE, Deny, Wait
 from scheduler_core.model.errors import BadInput
@@ -26,9 +26,9 @@ tiers:
 TOGETHER = SORTED.replace("priority-sort", "coscheduling")
 
 
-def decide(policy, *objects, at=100, memory=None):
+def decide(policy, *objects, at=100, memory=None, workspace=None):
     taken = b.snapshot(b.priority_classes(), b.queue("q"), *objects)
-    return run_session(taken, policy, now=b.now(at), memory=memory, check=True)
+    return run_session(taken, policy, now=b.now(at), memory=memory, workspace=workspace, check=True)
 
 
 def binds(result):
@@ -334,6 +334,19 @@ class TestPreemption:
         objects = [b.node("n1", cpu=1), b.node("n2", cpu=1)]
         objects += self.runs("old", "n1", "pc-low", started=10) + self.runs("new", "n2", "pc-low", started=500)
         assert self.victims(*objects, *lone("vip", cpu=1, priority="pc-high"))[0] == ["new"]
+
+    @pytest.mark.parametrize(("budgets", "leaves"), [((), "b"), ((1,), "a")], ids=["no budget", "one may leave"])
+    def test_equal_victims_go_by_name_whichever_was_there_first(self, budgets, leaves):
+        # The budget allows the first of them to leave and protects the other one.
+        workspace, objects = Workspace(), [b.node("n1", cpu=2), *(self.budget("kept", allowed) for allowed in budgets)]
+        for name in ("b", "a"):
+            runs = self.runs(name, "n1", "pc-low")
+            runs[1]["metadata"]["labels"] = {"app": "kept"}
+            objects += runs
+            decide(parse_policy(SORTED), *objects, workspace=workspace)
+        objects += lone("vip", cpu=1, priority="pc-high")
+        result, _ = decide(parse_policy(SORTED), *objects, workspace=workspace)
+        assert [e.pod for e in result.evictions] == [f"default/{leaves}"]
 
     def budget(self, app, allowed):
         return {
