@@ -3,6 +3,7 @@
 import ast
 import subprocess
 import sys
+from collections.abc import Iterator
 
 import pytest
 
@@ -21,6 +22,8 @@ CLOCKS = {
 SEEDED = {"Random", "default_rng", "Generator", "PCG64", "SeedSequence"}
 # The one module that may import Numba: its decorator sets nogil, so that a heartbeat goes on, and the cache.
 COMPILER = "scheduler_core/algorithms/compiled.py"
+# Decorators of functions that Python may call only where they are marked ``from_python`` too.
+PARTS = {"compiled_loop", "compiled_branchy", "compiled_apart"}
 
 
 def _called(node: ast.AST) -> tuple[str, str] | None:
@@ -60,6 +63,39 @@ def test_kernels_are_compiled_by_one_decorator() -> None:
         if (isinstance(node, ast.ImportFrom) and (node.module or "").partition(".")[0] == "numba")
         or (isinstance(node, ast.Import) and any(name.name.partition(".")[0] == "numba" for name in node.names))
     ]
+    assert wrong == []
+
+
+def _decorators(node: ast.AST) -> set[str]:
+    return {one.id for one in getattr(node, "decorator_list", []) if isinstance(one, ast.Name)}
+
+
+def _interpreted(node: ast.AST) -> Iterator[ast.Name]:
+    """Names that a file reads outside of compiled functions."""
+    for child in ast.iter_child_nodes(node):
+        if not _decorators(child) & {"compiled", "compiled_inline", *PARTS}:
+            yield from _interpreted(child)
+    if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
+        yield node
+
+
+def test_python_calls_no_compiled_function_without_a_way_in() -> None:
+    """Such a call would end the process."""
+    files = {path: ".".join(path.relative_to(sources.ROOT).with_suffix("").parts) for path in sources.python(".")}
+    closed = {
+        (module, node.name)
+        for path, module in files.items()
+        for node in sources.tree(path).body
+        if isinstance(node, ast.FunctionDef) and _decorators(node) & PARTS and "from_python" not in _decorators(node)
+    }
+    wrong = []
+    for path, module in files.items():
+        known = {name for where, name in closed if where == module}
+        for node in ast.walk(sources.tree(path)):
+            if isinstance(node, ast.ImportFrom):
+                known |= {one.asname or one.name for one in node.names if (node.module, one.name) in closed}
+        wrong += [sources.place(path, name) for name in _interpreted(sources.tree(path)) if name.id in known]
+    assert closed
     assert wrong == []
 
 
