@@ -225,7 +225,7 @@ def _goes_before(turns: Turns, a: int, b: int) -> bool:
     return bool(rank[last, a] < rank[last, b])
 
 
-@compiled_apart
+@compiled_loop
 def take_turns(
     tables: Tables,
     quota: Quota,
