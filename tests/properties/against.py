@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import copy
 import json
+import os
 import random
 import subprocess
 import sys
@@ -53,7 +54,15 @@ class _Engine:
 
     def __init__(self, tree: Path) -> None:
         command = [sys.executable, "-c", f"import runpy; runpy.run_path({str(SCRIPT)!r}, run_name='engine')"]
-        self._process = subprocess.Popen(command, cwd=tree, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        # Sets are walked in the same order in both processes.
+        self._process = subprocess.Popen(
+            command,
+            cwd=tree,
+            env={**os.environ, "PYTHONHASHSEED": "0"},
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
         assert self._process.stdin
         assert self._process.stdout
         self._to, self._from = self._process.stdin, self._process.stdout
