@@ -216,6 +216,12 @@ class TestCoscheduling:
         assert sorted(binds(result)) == ["g-0", "g-1", "g-2"]
         assert memory.reservations == ()
 
+    @pytest.mark.parametrize(("room", "bound", "kept"), [(40, 40, 0), (39, 0, 39)])
+    def test_of_a_large_group_all_are_bound_or_none(self, room, bound, kept):
+        result, memory = decide(parse_policy(TOGETHER), b.node("n1", cpu=room), *group("g", 40, 40))
+        assert (len(binds(result)), len(memory.assumed)) == (bound, bound)
+        assert (len(result.pipelined), len(memory.reservations)) == (kept, kept)
+
     def test_one_that_is_not_complete_keeps_its_places_and_binds_nobody(self):
         result, memory = decide(parse_policy(TOGETHER), b.node("n1", cpu=2), *group("g", 4, 3))
         assert (binds(result), len(result.pipelined)) == ({}, 2)
