@@ -110,7 +110,7 @@ def _victim(session: Session, task: int) -> Victim:
     started = float(session.tasks.started[task])
     if math.isnan(started):
         started = session.tasks.pod(task).created
-    return Victim(task, int(session.tasks.priority[task]), started, False)
+    return Victim(task, session.tasks.keys[task], int(session.tasks.priority[task]), started, False)
 
 
 def _importance(session: Session, unit: Unit) -> tuple[int, float, str]:
