@@ -110,7 +110,7 @@ def best_card(
     best, place = -1, -1
     for option in range(len(task.cards)):
         for card in range(size):
-            if kind[card] != task.cards[option] or left[card] < task.share:
+            if kind[card] != task.cards[option] or left[card] < task.share or _as_one_before(left, kind, card):
                 continue
             left[card] -= task.share
             score = growth_score(before, of_one(left, kind, size, cpu, memory, mix))
@@ -120,6 +120,15 @@ def best_card(
         if place >= 0:
             break
     return best, place
+
+
+@compiled_loop
+def _as_one_before(left: Ints, kind: Ints, card: int) -> bool:
+    """A card before it is of the same type and as full, so that both score alike."""
+    for other in range(card):  # noqa: SIM110 - compiled
+        if left[other] == left[card] and kind[other] == kind[card]:
+            return True
+    return False
 
 
 @compiled_loop

@@ -14,13 +14,17 @@ from scheduler_core.model.resources import MILLI
 from scheduler_core.state.axes import CPU, MEMORY
 from scheduler_core.state.status import Floats, Ints
 
+# Of ``Fragments.last``: class, cpu, memory, number of cards; then what is left of each card, and its type.
+_CLASS, _CPU, _MEMORY, _SIZE, _CARDS = range(5)
+
 
 class Fragments(NamedTuple):
     """What the score needs (own arrays).
 
     ``mix``, the usual tasks; ``most`` int64 (3,), the most cpu, memory and milli-cards of any node; ``before`` float64
     (N,), expected fragmentation of the nodes as of ``place`` int64 (1,) of the log, -1 = not counted yet, no entry = no
-    plugin scores by it; ``left``, ``kind`` int64 (cards of a node,), scratch.
+    plugin scores by it; ``left``, ``kind`` int64 (cards of a node,), scratch; ``last`` int64 (any,), what was scored
+    last, and ``said`` float64 (1,), its score.
     """
 
     mix: Mix
@@ -29,6 +33,8 @@ class Fragments(NamedTuple):
     place: Ints
     left: Ints
     kind: Ints
+    last: Ints
+    said: Floats
 
 
 @compiled_loop
@@ -48,14 +54,48 @@ def bring_up(nodes: Nodes, cards: Cards, fragments: Fragments, log: Log) -> None
 def fragments_score(nodes: Nodes, cards: Cards, classes: Classes, fragments: Fragments, cls: int, node: int) -> float:
     """0 to 101: 50 where nothing changes, more where fragments go; 0 where the task does not fit.
 
-    O(M x cards^2) for a share, else one power less.
+    O(M x cards^2) for a share, else one power less; a node just like the last one has its score.
     """
-    task = _task(classes, cls)
-    cpu, memory = nodes.future[CPU, node] - task.cpu, nodes.future[MEMORY, node] - task.memory
+    cpu = nodes.future[CPU, node] - classes.request[cls, CPU]
+    memory = nodes.future[MEMORY, node] - classes.request[cls, MEMORY]
     if cpu < 0 or memory < 0:
         return 0.0
-    left, kind, before, held = fragments.left, fragments.kind, fragments.before[node], 0
-    size = _gather(cards, fragments, int64(node))
+    if not _like_the_last(cards, fragments, cls, node, cpu, memory):
+        _note(cards, fragments, cls, node, cpu, memory)
+        size = fragments.last[_SIZE]
+        fragments.said[0] = _score(fragments, _task(classes, cls), size, cpu, memory, fragments.before[node])
+    return fragments.said[0]
+
+
+@compiled_loop
+def _like_the_last(cards: Cards, fragments: Fragments, cls: int, node: int, cpu: int, memory: int) -> bool:
+    """The class is the one that was scored last, and the node has the same left of everything."""
+    last = fragments.last
+    if last[_CLASS] != cls or last[_CPU] != cpu or last[_MEMORY] != memory:
+        return False
+    at = _CARDS
+    for card in range(cards.counts.shape[0]):
+        first = cards.start[card, node]
+        for row in range(first, first + cards.counts[card, node]):
+            left = MILLI - cards.used[row] + cards.releasing[row] - cards.pipelined[row]
+            if at == last.shape[0] or last[at] != left or last[at + 1] != card:
+                return False
+            at += 2
+    return at == _CARDS + 2 * last[_SIZE]
+
+
+@compiled_loop
+def _note(cards: Cards, fragments: Fragments, cls: int, node: int, cpu: int, memory: int) -> None:
+    """Gather the cards of a node and note what is scored."""
+    last, size = fragments.last, _gather(cards, fragments, int64(node))
+    last[_CLASS], last[_CPU], last[_MEMORY], last[_SIZE] = cls, cpu, memory, size
+    for i in range(size):
+        last[_CARDS + 2 * i], last[_CARDS + 2 * i + 1] = fragments.left[i], fragments.kind[i]
+
+
+@compiled_loop
+def _score(fragments: Fragments, task: Task, size: int, cpu: int, memory: int, before: float) -> float:
+    left, kind, held = fragments.left, fragments.kind, 0
     for i in range(size):
         held += left[i]
     if task.share > 0:

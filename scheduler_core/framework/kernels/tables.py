@@ -234,6 +234,8 @@ def _fragments(session: Session, given: tuple[Mix, Ints] | None) -> Fragments:
         np.full(1, -1, dtype=np.int64),
         np.zeros(scratch, dtype=np.int64),
         np.zeros(scratch, dtype=np.int64),
+        np.full(4 + 2 * scratch, -1, dtype=np.int64),
+        np.zeros(1, dtype=np.float64),
     )
 
 

@@ -17,8 +17,8 @@ NOTHING, WANTED, GIVEN = range(3)
 NO_TASK = -1
 # What :func:`best_node` and who calls it answer instead of a node while something has to be asked.
 NEEDS_SCORES, NEEDS_VIEW, NEEDS_TASK, NEEDS_CARDS = -2, -3, -4, -5
-# With more changes than this part of the nodes, all are looked at instead of those that changed.
-_REPAIR_SHARE = 2
+# With more changes than this many times the nodes, all are looked at instead of those that changed.
+_REPAIR_TIMES = 2
 
 
 @compiled_loop
@@ -115,7 +115,7 @@ def _changed_since(classes: Classes, views: Views, log: Log, view: int, later: b
     where, seen, half = views.where, views.seen, classes.card.shape[0]
     mask, slot, count = classes.masks[_mask(classes, view, later)], view + half if later else view, 0
     place, end = views.place[slot], log.length[0]
-    if place < 0 or (end - place) * _REPAIR_SHARE > seen.shape[0]:
+    if place < 0 or end - place > _REPAIR_TIMES * seen.shape[0]:
         views.place[slot] = -1
         for node in range(seen.shape[0]):
             if mask[node]:
