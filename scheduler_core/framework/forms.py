@@ -226,7 +226,7 @@ class Term(msgspec.Struct, frozen=True, gc=False):
     row_weights: Floats | None = None
     line: tuple[Floats, Floats] | None = None
     fragments: tuple[Mix, Ints] | None = None
-    call: Callable[[TaskClass, Index], Floats] | None = None
+    call: Callable[[TaskClass, Index | slice], Floats] | None = None
 
 
 Form = (

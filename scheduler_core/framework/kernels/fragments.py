@@ -64,7 +64,7 @@ def fragments_score(nodes: Nodes, cards: Cards, classes: Classes, fragments: Fra
         _note(cards, fragments, cls, node, cpu, memory)
         size = fragments.last[_SIZE]
         fragments.said[0] = _score(fragments, _task(classes, cls), size, cpu, memory, fragments.before[node])
-    return fragments.said[0]
+    return float(fragments.said[0])
 
 
 @compiled_loop
@@ -81,7 +81,7 @@ def _like_the_last(cards: Cards, fragments: Fragments, cls: int, node: int, cpu:
             if at == last.shape[0] or last[at] != left or last[at + 1] != card:
                 return False
             at += 2
-    return at == _CARDS + 2 * last[_SIZE]
+    return bool(at == _CARDS + 2 * last[_SIZE])
 
 
 @compiled_loop

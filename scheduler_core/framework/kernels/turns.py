@@ -418,8 +418,10 @@ def place_task(
         return NEEDS_TASK
     cls, queue = tasks.cls[task], gangs.queue[tasks.gang[task]]
     half = classes.card.shape[0]
-    for stage in range(1 if rules.at_once else 2):
+    for stage in range(2):
         later = stage == 1
+        if later and rules.at_once:
+            break
         found, most = NONE, NOWHERE
         for view in range(classes.view_start[cls], classes.view_start[cls + 1]):
             if not is_open(ledger, quota, classes, views, rules, queue, view):

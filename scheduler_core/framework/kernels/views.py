@@ -9,11 +9,11 @@ from scheduler_core.framework.kernels.fragments import bring_up
 from scheduler_core.framework.kernels.scores import Scores, score_node, score_nodes
 from scheduler_core.state.status import Index, Ints
 
-# Of ``Views.ask``: whether own scores are wanted or given; of which view; of how many nodes at the beginning of
-# ``where``; how many in ``where`` have changed; the task that is asked about, and the one that was answered; the node
-# whose cards are asked for, and the task for which they were named.
+# Of ``Views.ask``: whether own scores are given when the loop goes on; of which view; of how many nodes at the
+# beginning of ``where``; how many in ``where`` have changed; the task that is asked about, and the one that was
+# answered; the node whose cards are asked for, and the task for which they were named.
 ASK_STATE, ASK_VIEW, ASK_COUNT, ASK_CHANGED, ASK_WANTED, ASK_TASK, ASK_NODE, ASK_CARDS = range(8)
-NOTHING, WANTED, GIVEN = range(3)
+NOTHING, GIVEN = range(2)
 NO_TASK = -1
 # What :func:`best_node` and who calls it answer instead of a node while something has to be asked.
 NEEDS_SCORES, NEEDS_VIEW, NEEDS_TASK, NEEDS_CARDS = -2, -3, -4, -5
@@ -41,7 +41,7 @@ def best_node(
             count = _fitting(nodes, cards, classes, views, view, later, changed)
             views.ask[ASK_COUNT], views.ask[ASK_CHANGED] = count, changed
             if count and scores.given.shape[0]:
-                views.ask[ASK_STATE], views.ask[ASK_VIEW] = WANTED, slot
+                views.ask[ASK_STATE], views.ask[ASK_VIEW] = GIVEN, slot
                 return NEEDS_SCORES
         views.ask[ASK_STATE] = NOTHING
         count, changed = views.ask[ASK_COUNT], views.ask[ASK_CHANGED]
