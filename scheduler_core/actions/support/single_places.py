@@ -6,8 +6,7 @@ import numpy as np
 
 from scheduler_core.actions.support.policy_forms import policy_forms
 from scheduler_core.actions.support.turns import CompiledTurns
-from scheduler_core.framework.kernels.held import go_on
-from scheduler_core.framework.kernels.single import BEST, ON_NODE, PROMISE, TAKE_BACK
+from scheduler_core.framework.kernels.held import PLACE, PROMISE, TAKE_BACK, go_on
 from scheduler_core.framework.session import Session
 from scheduler_core.state.status import PENDING, PIPELINED, Bools, Floats, Index
 from scheduler_core.state.task_class import TaskClass
@@ -26,11 +25,11 @@ class SinglePlaces(CompiledTurns):
 
     def best(self, task: int) -> bool:
         """Allocate on the best node where the task fits at once; False where there is none."""
-        return self._do(BEST, task)
+        return self._do(PLACE, task)
 
     def on(self, task: int, node: int, card: int = -1) -> bool:
         """The same on one node and, where it is given, on cards of one type."""
-        return self._do(ON_NODE, task, node, card)
+        return self._do(PLACE, task, node, card)
 
     def give_back(self, task: int, *, promise: bool = False) -> None:
         """Take back a place or a promise; or turn a place into a promise."""

@@ -29,8 +29,7 @@ from scheduler_core.framework.forms import GangShare, Members, ReadyKey, Term
 from scheduler_core.framework.gang_columns import waiting_tasks
 from scheduler_core.framework.kernels import tables
 from scheduler_core.framework.kernels.columns import Bytes, Tables
-from scheduler_core.framework.kernels.held import go_on, hold
-from scheduler_core.framework.kernels.single import TURNS
+from scheduler_core.framework.kernels.held import TURNS, go_on, hold
 from scheduler_core.framework.kernels.turns import (
     ALL_DONE,
     AT_GANG,

@@ -180,7 +180,7 @@ class Views(NamedTuple):
     ``key`` int64 (rows, N), ``bound`` int64 and ``stale`` bool (rows, blocks), ``group`` int64 (rows, groups) as in
     :mod:`scheduler_core.algorithms.best_of_blocks`; ``row`` int64 (2V,), where each is, -1 = nowhere; ``owner`` int64
     (rows,), whose row it is, and ``used``, when it was asked for last, by ``clock`` int64 (1,); ``place`` int64 (2V,),
-    how much of the log it has seen, -1 = nothing yet. ``ask`` int64 (8,), what is asked for, see
+    how much of the log it has seen, -1 = nothing yet. ``ask`` int64 (10,), what is asked for, see
     :mod:`scheduler_core.framework.kernels.views`; ``open`` bool (V,), quota by Python's word; ``only`` bool (N,) and
     ``extra`` float64 (N,), where the task that is asked about may be, and what is added to its score; ``wish`` int64
     (words,), the cards that it gets where they have room, none = as usual. The rest is scratch: ``seen`` int64,

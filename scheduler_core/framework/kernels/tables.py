@@ -315,7 +315,7 @@ def new_views(classes: Classes, size: int, words: int) -> Views:
         np.zeros(rows, dtype=np.int64),
         np.zeros(1, dtype=np.int64),
         np.full(2 * views, -1, dtype=np.int64),
-        np.array([NOTHING, 0, 0, 0, NO_TASK, NO_TASK, -1, NO_TASK], dtype=np.int64),
+        np.array([NOTHING, 0, 0, 0, NO_TASK, NO_TASK, -1, NO_TASK, -1, -1], dtype=np.int64),
         np.zeros(views, dtype=np.bool_),
         np.zeros(size, dtype=np.bool_),
         np.zeros(size, dtype=np.float64),

@@ -29,6 +29,8 @@ from scheduler_core.framework.kernels.scores import Scores
 from scheduler_core.framework.kernels.views import (
     ASK_CARDS,
     ASK_NODE,
+    ASK_OF,
+    ASK_ON,
     ASK_TASK,
     ASK_VIEW,
     ASK_WANTED,
@@ -225,7 +227,7 @@ def _goes_before(turns: Turns, a: int, b: int) -> bool:
     return bool(rank[last, a] < rank[last, b])
 
 
-@compiled_loop
+@compiled_apart
 def take_turns(
     tables: Tables,
     quota: Quota,
@@ -246,7 +248,7 @@ def take_turns(
             asked = _end(tables, turns, rules, gang)
         else:
             alone = turns.asks[gang] & ASKS_TASKS != 0
-            asked = place_task(tables, quota, scores, views, rules, alone, task)
+            asked = _place(tables, quota, scores, views, rules, alone, task)
             if asked >= 0:
                 asked = _note_placed(tasks, gangs, turns, rules, task, asked == 1)
         if asked < 0:
@@ -398,7 +400,13 @@ def take_off(tables: Tables, task: int, promise: bool) -> None:
 
 
 @compiled_apart
-def place_task(
+def place_task(tables: Tables, quota: Quota, scores: Scores, views: Views, rules: Rules, alone: bool, task: int) -> int:
+    """As a turn places a task; for those who call it outside of turns."""
+    return _place(tables, quota, scores, views, rules, alone, task)
+
+
+@compiled_loop
+def _place(
     tables: Tables,
     quota: Quota,
     scores: Scores,
@@ -424,11 +432,13 @@ def place_task(
             break
         found, most = NONE, NOWHERE
         for view in range(classes.view_start[cls], classes.view_start[cls + 1]):
-            if not is_open(ledger, quota, classes, views, rules, queue, view):
+            if not _is_open(ledger, quota, classes, views, rules, queue, view):
                 continue
             node = best_node(nodes, cards, classes, scores, views, log, view, later)
             if node < -1:
                 return node
+            if views.ask[ASK_ON] >= 0:
+                node = views.ask[ASK_ON] if views.key[views.row[view], views.ask[ASK_ON]] != NOWHERE else NONE
             if node >= 0 and alone:
                 node = best_for_task(views, view + half if later else view)
             if node < 0:
@@ -439,7 +449,7 @@ def place_task(
         if found < 0:
             continue
         for view in range(classes.view_start[cls], classes.view_start[cls + 1]):
-            if not is_open(ledger, quota, classes, views, rules, queue, view):
+            if not _is_open(ledger, quota, classes, views, rules, queue, view):
                 continue
             if views.key[views.row[view + half if later else view], found] != NOWHERE:
                 return take_on(tables, scores, views, rules, task, view, found, later)
@@ -493,8 +503,10 @@ def _wear(tasks: Tasks, views: Views, task: int) -> None:
 
 
 @compiled_loop
-def is_open(ledger: Ledger, quota: Quota, classes: Classes, views: Views, rules: Rules, queue: int, view: int) -> bool:
-    """The queue's quota has room for one more task on the view's card type."""
+def _is_open(ledger: Ledger, quota: Quota, classes: Classes, views: Views, rules: Rules, queue: int, view: int) -> bool:
+    """The queue's quota has room for one more task on the view's card type, which is the one that is asked for."""
+    if views.ask[ASK_OF] >= 0 and classes.card[view] != views.ask[ASK_OF]:
+        return False
     if rules.asks_quota:
         return bool(views.open[view])
     return not rules.quota or within(ledger, quota, classes, queue, view)

@@ -11,8 +11,9 @@ from scheduler_core.state.status import Index, Ints
 
 # Of ``Views.ask``: whether own scores are given when the loop goes on; of which view; of how many nodes at the
 # beginning of ``where``; how many in ``where`` have changed; the task that is asked about, and the one that was
-# answered; the node whose cards are asked for, and the task for which they were named.
-ASK_STATE, ASK_VIEW, ASK_COUNT, ASK_CHANGED, ASK_WANTED, ASK_TASK, ASK_NODE, ASK_CARDS = range(8)
+# answered; the node whose cards are asked for, and the task for which they were named; the only node and the only card
+# type that will do, -1 = any.
+ASK_STATE, ASK_VIEW, ASK_COUNT, ASK_CHANGED, ASK_WANTED, ASK_TASK, ASK_NODE, ASK_CARDS, ASK_ON, ASK_OF = range(10)
 NOTHING, GIVEN = range(2)
 NO_TASK = -1
 # What :func:`best_node` and who calls it answer instead of a node while something has to be asked.
