@@ -144,13 +144,7 @@ def run_session(
         if explain:
             wanted = None if explain is True else set(explain)
             inner = partial(
-                _decide,
-                policy=policy,
-                now=now,
-                seed=seed,
-                memory=memory,
-                workspace=Workspace(),
-                extenders=extenders,
+                _decide, policy=policy, now=now, seed=seed, memory=memory, workspace=Workspace(), extenders=extenders
             )
             _explain(session, found, wanted, inner)
         if explain_to is not None and not isinstance(explain, bool):

@@ -31,18 +31,7 @@ from scheduler_core.algorithms.victims_choice import (
     total,
 )
 from scheduler_core.algorithms.victims_heap import KEY, Heap, before, drop, pop, push
-from scheduler_core.algorithms.victims_room import (
-    FIRST,
-    LAST,
-    LEVEL,
-    NODE,
-    SINGLE,
-    UNIT_TASK,
-    WHOLE,
-    WORK,
-    Ask,
-    Field,
-)
+from scheduler_core.algorithms.victims_room import FIRST, LAST, LEVEL, NODE, SINGLE, UNIT_TASK, WHOLE, WORK, Ask, Field
 
 Ints = npt.NDArray[np.int64]
 

@@ -85,11 +85,7 @@ class Storage:
         return Needs("", tuple(bound), tuple(waiting), tuple(single), tuple(dict.fromkeys(attached)))
 
     def _add(
-        self,
-        claim: VolumeClaim,
-        bound: list[Volume],
-        waiting: list[VolumeClaim],
-        attached: list[tuple[str, str]],
+        self, claim: VolumeClaim, bound: list[Volume], waiting: list[VolumeClaim], attached: list[tuple[str, str]]
     ) -> str:
         """Put one claim where it belongs; what is wrong with it, or nothing."""
         if claim.leaving:

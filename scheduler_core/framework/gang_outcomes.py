@@ -29,16 +29,7 @@ from scheduler_core.state.phases import (
     PHASES,
     Codes,
 )
-from scheduler_core.state.status import (
-    ALLOCATED,
-    BOUND,
-    FAILED,
-    RUNNING,
-    SUCCEEDED,
-    Bools,
-    Ints,
-    TaskStatus,
-)
+from scheduler_core.state.status import ALLOCATED, BOUND, FAILED, RUNNING, SUCCEEDED, Bools, Ints, TaskStatus
 
 _OWN_CONDITIONS = ("Unschedulable", "Scheduled")
 _READY = GangCondition(type="Scheduled", reason="tasks in gang are ready to be scheduled")

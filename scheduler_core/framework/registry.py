@@ -15,12 +15,7 @@ PLUGIN_GROUP = "scheduler_core.plugins"
 ACTION_GROUP = "scheduler_core.actions"
 
 # Names that mean something (upstream Volcano, the founding documents) but are not built here yet.
-KNOWN_PLUGINS_NOT_BUILT: frozenset[str] = frozenset(
-    {
-        "network-topology-aware",
-        "resource-strategy-fit",
-    }
-)
+KNOWN_PLUGINS_NOT_BUILT: frozenset[str] = frozenset({"network-topology-aware", "resource-strategy-fit"})
 KNOWN_ACTIONS_NOT_BUILT: frozenset[str] = frozenset()
 
 

@@ -35,12 +35,7 @@ class ReasonCode(enum.StrEnum):
 # What kind of change may end a reason: more quota of the queue; or more free cards, where no quota is in the way.
 ENDED_BY_QUOTA = frozenset({ReasonCode.WAITING_FOR_QUOTA, ReasonCode.EXCEEDS_MAX_QUOTA})
 ENDED_BY_CARDS = frozenset(
-    {
-        ReasonCode.WAITING_FOR_CARDS,
-        ReasonCode.FRAGMENTED,
-        ReasonCode.OVER_COMMITTED,
-        ReasonCode.RECLAIM_FORBIDDEN,
-    }
+    {ReasonCode.WAITING_FOR_CARDS, ReasonCode.FRAGMENTED, ReasonCode.OVER_COMMITTED, ReasonCode.RECLAIM_FORBIDDEN}
 )
 # The end of another gang may end these: it makes room, or gives quota back. Where taking back is forbidden it is waited
 # for the gangs that may go, and nothing is tried.

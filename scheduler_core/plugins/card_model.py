@@ -39,12 +39,7 @@ class CardModel(ScoredByTerms):
 
     name: ClassVar[str] = "card-model"
     arguments: ClassVar[tuple[Argument, ...]] = (
-        Argument(
-            name="rareCards",
-            type="list",
-            default=[],
-            doc="card types whose nodes take only pods that name them",
-        ),
+        Argument(name="rareCards", type="list", default=[], doc="card types whose nodes take only pods that name them"),
         Argument(
             name="weight",
             type="int",

@@ -22,15 +22,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from scheduler_core.algorithms.devices import (
-    GPU_INDEX,
-    VGPU_ASSIGNED,
-    DeviceTable,
-    Holding,
-    Wish,
-    assigned,
-    wish_of,
-)
+from scheduler_core.algorithms.devices import GPU_INDEX, VGPU_ASSIGNED, DeviceTable, Holding, Wish, assigned, wish_of
 from scheduler_core.framework.extension_points import Where
 from scheduler_core.framework.forms import Form, Term
 from scheduler_core.framework.kernels.terms import STATIC

@@ -8,16 +8,7 @@ from typing import Any
 
 import orjson
 
-from scheduler_core.model.decision import (
-    Bind,
-    Event,
-    Eviction,
-    GangOutcome,
-    QueueOutcome,
-    Reclaim,
-    Result,
-    cards_json,
-)
+from scheduler_core.model.decision import Bind, Event, Eviction, GangOutcome, QueueOutcome, Reclaim, Result, cards_json
 from scheduler_core.model.reason import Holder, Reason, ReasonNumbers, Remedy
 
 _OPTIONS = orjson.OPT_SORT_KEYS | orjson.OPT_APPEND_NEWLINE

@@ -105,13 +105,7 @@ def pod_group_manifest(group: PodGroup, world: World) -> Manifest:
         for item in group.conditions
     ]
     status = {"phase": group.phase.value, "conditions": conditions, "running": running, "succeeded": succeeded}
-    return {
-        "apiVersion": VOLCANO_SCHEDULING,
-        "kind": "PodGroup",
-        "metadata": metadata,
-        "spec": spec,
-        "status": status,
-    }
+    return {"apiVersion": VOLCANO_SCHEDULING, "kind": "PodGroup", "metadata": metadata, "spec": spec, "status": status}
 
 
 def job_manifest(state: WorkloadState) -> Manifest:

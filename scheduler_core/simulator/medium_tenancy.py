@@ -10,13 +10,7 @@ import random
 from collections import Counter
 from functools import cache
 
-from scheduler_core.simulator.demo_tenancy import (
-    PLATFORM,
-    DemoBusinessLine,
-    DemoProject,
-    DemoQueue,
-    DemoTenant,
-)
+from scheduler_core.simulator.demo_tenancy import PLATFORM, DemoBusinessLine, DemoProject, DemoQueue, DemoTenant
 from scheduler_core.simulator.medium_nodes import hall_cards
 
 _NAMES = (

@@ -68,11 +68,7 @@ class QueueDraw:
     """
 
     def __init__(
-        self,
-        nodes: Iterable[Node],
-        queues: Iterable[Queue],
-        tasks: Iterable[TraceTask],
-        rng: random.Random,
+        self, nodes: Iterable[Node], queues: Iterable[Queue], tasks: Iterable[TraceTask], rng: random.Random
     ) -> None:
         nodes, queues, tasks = tuple(nodes), tuple(queues), tuple(tasks)
         self._rng = rng

@@ -96,20 +96,10 @@ def replay(
     )
     classes = {item.name: item for item in (*PRIORITY_CLASSES, *priority_classes)}
     world = World(
-        nodes,
-        queues,
-        classes.values(),
-        seed=options.seed,
-        start=REPLAY_START,
-        grace_seconds=options.grace_seconds,
+        nodes, queues, classes.values(), seed=options.seed, start=REPLAY_START, grace_seconds=options.grace_seconds
     )
     loop = SessionLoop(
-        world,
-        Arrivals(workloads),
-        policy,
-        session_seconds=options.session_seconds,
-        seed=options.seed,
-        reasons=False,
+        world, Arrivals(workloads), policy, session_seconds=options.session_seconds, seed=options.seed, reasons=False
     )
     metrics = Metrics(world)
     loop.observe(metrics)

@@ -47,12 +47,7 @@ class GangTable:
     """
 
     def __init__(
-        self,
-        groups: Sequence[PodGroup],
-        rows: GangRows,
-        members: MemberRows,
-        queue: Index,
-        tasks: TaskTable,
+        self, groups: Sequence[PodGroup], rows: GangRows, members: MemberRows, queue: Index, tasks: TaskTable
     ) -> None:
         self.groups, self.queue, self.min_member = groups, queue, rows.facts.least
         self.names, self.lasting, self.numbers, self.name_rank = rows.names, rows.lasting, rows.numbers, rows.name_rank

@@ -8,16 +8,7 @@ from operator import attrgetter
 
 import msgspec
 
-from scheduler_core.actions.support.receipts import (
-    CARD_SECOND,
-    Fallen,
-    Looked,
-    Move,
-    Use,
-    Words,
-    candidates,
-    moments,
-)
+from scheduler_core.actions.support.receipts import CARD_SECOND, Fallen, Looked, Move, Use, Words, candidates, moments
 from scheduler_core.framework.session import Session
 from scheduler_core.framework.trace import Account
 from scheduler_core.model.decision import (

@@ -105,11 +105,7 @@ class State:
         if level is None:
             options = len(self._bounds)
             level = Level(
-                rank,
-                np.zeros((nodes, options), dtype=np.int64),
-                np.zeros(options, dtype=np.int64),
-                new_heap(nodes),
-                -1,
+                rank, np.zeros((nodes, options), dtype=np.int64), np.zeros(options, dtype=np.int64), new_heap(nodes), -1
             )
             self._levels[rank] = level
         changed = np.unique(np.array(log[level.place :], dtype=np.int64)) if level.place >= 0 else None
@@ -249,15 +245,7 @@ class State:
         for rank in self._levels:
             if self._bound(rank, limits) < count:
                 continue
-            found = solve(
-                self._search.field,
-                self.ask,
-                at_most,
-                self._choice,
-                rank,
-                self._level(rank).heap,
-                count,
-            )
+            found = solve(self._search.field, self.ask, at_most, self._choice, rank, self._level(rank).heap, count)
             if found.size:
                 self._solved = found.tolist()
                 return [self._search.unit(number) for number in found.tolist()]

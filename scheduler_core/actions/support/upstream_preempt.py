@@ -18,12 +18,7 @@ from scheduler_core.actions.support.guards import Guards
 from scheduler_core.actions.support.nomination import Eligibility
 from scheduler_core.actions.support.rotation import Rotation
 from scheduler_core.actions.support.topology_choice import Limits, choose_node, spot_on
-from scheduler_core.actions.support.upstream_victims import (
-    PodsByNode,
-    enough_in_sum,
-    note_eviction,
-    victim_order,
-)
+from scheduler_core.actions.support.upstream_victims import PodsByNode, enough_in_sum, note_eviction, victim_order
 from scheduler_core.algorithms.victims import Unit
 from scheduler_core.framework.session import Session
 from scheduler_core.model.rules import Rule

@@ -195,15 +195,7 @@ def _minimums(session: Session, chosen: Bools, task: Index, start: Any) -> Minim
     declaration = session.cluster.workspace.facts.declaration
     needed = np.where(chosen, np.maximum(0, gangs.min_member - gangs.ready_count - gangs.counts[PIPELINED]), 0)
     kinds = Kinds(session.cluster.charge, only, named, odd)
-    sum_minimums(
-        kinds,
-        session.tasks.cls,
-        task,
-        start,
-        needed,
-        declaration >= 0,
-        *found,
-    )
+    sum_minimums(kinds, session.tasks.cls, task, start, needed, declaration >= 0, *found)
     at = np.flatnonzero((needed > np.diff(start)) & (declaration >= 0))
     if at.size:
         found.copy_rows(at, session.columns.declared, declaration[at])

@@ -5,12 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from scheduler_core.model.errors import BadInput
-from scheduler_core.model.pod import (
-    NodeSelectorRequirement,
-    NodeSelectorTerm,
-    PreferredNodeTerm,
-    Toleration,
-)
+from scheduler_core.model.pod import NodeSelectorRequirement, NodeSelectorTerm, PreferredNodeTerm, Toleration
 from scheduler_core.serde.kubernetes.decode import Int32
 
 _OPERATORS = ("In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt")

@@ -11,14 +11,7 @@ from scheduler_core.model.podgroup import PodGroup
 from scheduler_core.serde.kubernetes import annotations as keys
 from scheduler_core.serde.kubernetes.catalogue import Catalogue
 from scheduler_core.serde.kubernetes.classes import Classes
-from scheduler_core.serde.kubernetes.gangs import (
-    OTHERS,
-    Owners,
-    completed,
-    group_of_job,
-    group_of_pods,
-    revision,
-)
+from scheduler_core.serde.kubernetes.gangs import OTHERS, Owners, completed, group_of_job, group_of_pods, revision
 from scheduler_core.serde.kubernetes.job import JobRecord
 from scheduler_core.serde.kubernetes.podgroup import PodGroupRecord
 from scheduler_core.serde.kubernetes.settled import SettledPods

@@ -71,10 +71,7 @@ def _duplicate(obj: Mapping[str, Any], path: str) -> BadInput:
     meta = obj["metadata"]
     name = f"{meta['namespace']}/{meta['name']}" if meta.get("namespace") else str(meta["name"])
     return BadInput(
-        "duplicate_object",
-        f"{obj['kind']} {name} is in the snapshot twice",
-        path=f"{path}.metadata.name",
-        value=name,
+        "duplicate_object", f"{obj['kind']} {name} is in the snapshot twice", path=f"{path}.metadata.name", value=name
     )
 
 

@@ -17,12 +17,7 @@ from scheduler_core.model.node import Node, Taint
 from scheduler_core.model.resources import MAX_CARDS
 from scheduler_core.serde.kubernetes.decode import decode, time_at
 from scheduler_core.serde.kubernetes.metadata import RawMeta, created, texts
-from scheduler_core.serde.kubernetes.quantities import (
-    RawResources,
-    read_pod_limit,
-    read_resources,
-    read_volume_limits,
-)
+from scheduler_core.serde.kubernetes.quantities import RawResources, read_pod_limit, read_resources, read_volume_limits
 
 _PRODUCT = ".product"
 DEFAULT_POD_LIMIT = 110

@@ -10,11 +10,7 @@ import msgspec
 from scheduler_core.model.errors import BadInput
 from scheduler_core.model.pod import HostPort, Pod, PodPhase
 from scheduler_core.serde.kubernetes import annotations as keys
-from scheduler_core.serde.kubernetes.affinity import (
-    preferred_terms,
-    required_terms,
-    tolerations,
-)
+from scheduler_core.serde.kubernetes.affinity import preferred_terms, required_terms, tolerations
 from scheduler_core.serde.kubernetes.decode import decode, time_at
 from scheduler_core.serde.kubernetes.metadata import (
     RawMeta,

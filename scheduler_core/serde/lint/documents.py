@@ -12,13 +12,7 @@ from scheduler_core.serde.kubernetes import annotations as keys
 from scheduler_core.serde.text import as_text, load_documents
 
 # Kinds with a pod template; what the founding policy takes them for where nothing else is said.
-_PLAIN = {
-    "Deployment": "inference",
-    "ReplicaSet": "inference",
-    "StatefulSet": "",
-    "DaemonSet": "",
-    "Job": "training",
-}
+_PLAIN = {"Deployment": "inference", "ReplicaSet": "inference", "StatefulSet": "", "DaemonSet": "", "Job": "training"}
 VOLCANO_JOBS = "batch.volcano.sh/"
 
 

@@ -153,13 +153,7 @@ def _entries(sets: Field, source: Source) -> list[tuple[str, Field, bool]]:
 
 
 def _take(
-    point: str,
-    name: str,
-    entry: Field,
-    enabled: bool,
-    weights: dict[str, Field],
-    own: dict[str, Field],
-    source: Source,
+    point: str, name: str, entry: Field, enabled: bool, weights: dict[str, Field], own: dict[str, Field], source: Source
 ) -> None:
     given = (entry.fields or {}).get("weight")
     scores = point in ("score", "multiPoint")

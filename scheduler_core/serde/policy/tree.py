@@ -84,11 +84,7 @@ def _field(node: yaml.Node, path: str, first_line: int, source: Source, construc
             if len(path) + len(key) > LONGEST_PATH:
                 what = f"the keys that lead to a value have more than {LONGEST_PATH} characters together"
                 raise BadInput(
-                    "malformed_yaml",
-                    what,
-                    file=source.file,
-                    path=path,
-                    line=int(key_node.start_mark.line) + first_line,
+                    "malformed_yaml", what, file=source.file, path=path, line=int(key_node.start_mark.line) + first_line
                 )
             below = child(path, key).lstrip(".")
             if key in fields:

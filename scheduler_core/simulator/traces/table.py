@@ -51,13 +51,7 @@ class Row:
         """The error that ``column`` of this line ``what``."""
         value = self.text(column)
         return BadInput(
-            "bad_csv",
-            f"{value!r} {what}",
-            file=self.file,
-            line=self.line,
-            path=column,
-            value=value,
-            hint=hint,
+            "bad_csv", f"{value!r} {what}", file=self.file, line=self.line, path=column, value=value, hint=hint
         )
 
 
