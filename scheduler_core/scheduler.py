@@ -1,8 +1,5 @@
-"""One session: open, actions in order, close.
-
-``run_session`` is a pure function of its arguments: no clock, no network, no randomness of its own. A workspace only
-makes it faster.
-"""
+"""One session: open, actions in order, close. ``run_session`` is a pure function of its arguments: no clock, no
+network, no randomness of its own. A workspace only makes it faster."""
 
 from __future__ import annotations
 

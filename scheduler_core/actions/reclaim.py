@@ -138,11 +138,8 @@ class Reclaim(Action):
             cool_down(session, fallen, float(self.values["cooldownSeconds"]))
 
     def _reclaim_class(self, session: Session, attempt: Attempt, cls: TaskClass, tasks: list[int], said: bytes) -> None:
-        """Place as many of equal tasks as the quota allows, first on free room, then on taken room.
-
-        Args:
-            said: what plugins say of these tasks beyond their class, to distinguish claimants.
-        """
+        """Place as many of equal tasks as the quota allows, first on free room, then on taken room. ``said``: what
+        plugins say of these tasks beyond their class, to distinguish claimants."""
         queue = session.queue_of(attempt.gang)
         room, limits = quota_room(session, queue, cls, len(tasks))
         wanted = tasks[:room]
@@ -207,11 +204,8 @@ class Reclaim(Action):
     def _state(
         self, session: Session, attempt: Attempt, cls: TaskClass, limits: list[int], task: int, said: bytes
     ) -> State | None:
-        """The search state for the claimant; claimants of one kind share it.
-
-        Args:
-            task: one of those that are to be placed.
-        """
+        """The search state for the claimant; claimants of one kind share it. ``task``: one of those that are to be
+        placed."""
         if self._search is None:
             self._search = VictimSearch(session, self._victims)
         gang, queue = attempt.gang, session.queue_of(attempt.gang)
@@ -299,10 +293,8 @@ def _any_has_quota(session: Session, gangs: list[int]) -> bool:
 
 
 def _whole_or_spared(session: Session, units: list[Unit]) -> bool:
-    """Each gang is evicted whole, or loses only single members that it can spare, all units counted together.
-
-    What was left of a gang after some of its members were taken alone goes with them or not at all.
-    """
+    """Each gang is evicted whole, or loses only single members that it can spare, all units counted together. What was
+    left of a gang after some of its members were taken alone goes with them or not at all."""
     leaving: dict[int, list[Unit]] = {}
     for unit in units:
         leaving.setdefault(int(session.tasks.gang[unit.members[0]]), []).append(unit)

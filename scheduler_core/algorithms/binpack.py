@@ -1,7 +1,4 @@
-"""How full a node would be, weighted over resources: the score of packing.
-
-Source: volcano-semantics 4.7.
-"""
+"""How full a node would be, weighted over resources: the score of packing. Source: volcano-semantics 4.7."""
 
 from __future__ import annotations
 

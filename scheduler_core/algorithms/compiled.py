@@ -51,10 +51,8 @@ _FROM_PYTHON: set[Callable[..., Any]] = set()
 
 
 class _Vectors(event.Listener):
-    """Sets, function by function, whether the compiler looks for vectors; it reads a setting of the whole process.
-
-    Only one function is compiled at a time, under the compiler's lock; one that it calls comes in between.
-    """
+    """Sets, function by function, whether the compiler looks for vectors; it reads a setting of the whole process. Only
+    one function is compiled at a time, under the compiler's lock; one that it calls comes in between."""
 
     def __init__(self) -> None:
         self._before: list[int] = []
@@ -86,17 +84,13 @@ def from_python(function: F) -> F:
 
 def compiled_loop(function: F) -> F:
     """As :func:`compiled`, for loops that make no array: references are not counted, divisions by zero do not raise.
-
-    Several times faster where many arrays come in bundles and small functions pass them on.
-    """
+    Several times faster where many arrays come in bundles and small functions pass them on."""
     return _compiled_part(function, forceinline=True)
 
 
 def compiled_branchy(function: F) -> F:
-    """As :func:`compiled_loop`, for code that decides more than it counts: its loops are left as they are.
-
-    Nothing in it is faster in vectors, and looking for some takes the compiler most of its time.
-    """
+    """As :func:`compiled_loop`, for code that decides more than it counts: its loops are left as they are. Nothing in
+    it is faster in vectors, and looking for some takes the compiler most of its time."""
     _BRANCHY.add(function.__qualname__ + function.__module__)
     return compiled_loop(function)
 

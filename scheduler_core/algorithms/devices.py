@@ -1,7 +1,5 @@
-"""Single devices of nodes that are shared by memory and cores, as arrays over all devices.
-
-Source: volcano-semantics 4.12 (deviceshare); the annotations of Volcano's device plugins.
-"""
+"""Single devices of nodes that are shared by memory and cores, as arrays over all devices. Source: volcano-semantics
+4.12 (deviceshare); the annotations of Volcano's device plugins."""
 
 from __future__ import annotations
 

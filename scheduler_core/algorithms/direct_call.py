@@ -1,7 +1,5 @@
-"""Calling a compiled function without having the types of its arguments looked up each time.
-
-For a function that takes many arrays in bundles this look-up costs ten times what the call does.
-"""
+"""Calling a compiled function without having the types of its arguments looked up each time. For a function that takes
+many arrays in bundles this look-up costs ten times what the call does."""
 
 from __future__ import annotations
 

@@ -12,16 +12,8 @@ Bools = npt.NDArray[np.bool_]
 
 
 def resource_fit(free: Ints, request: Ints, rows: Sequence[int]) -> Bools:
-    """Nodes whose free resources cover a request.
-
-    Args:
-        free: int64 (R, N), free amounts; may be negative.
-        request: int64 (R,).
-        rows: the rows that are asked for; the others are not looked at.
-
-    Returns:
-        bool (N,). O(rows x N).
-    """
+    """Nodes whose free resources cover a request. ``free``: int64 (R, N), free amounts; may be negative. ``request``:
+    int64 (R,). ``rows``: the rows that are asked for; the others are not looked at. Returns: bool (N,). O(rows x N)."""
     mask: Bools = np.ones(free.shape[1], dtype=np.bool_)
     for row in rows:
         mask &= free[row] >= request[row]

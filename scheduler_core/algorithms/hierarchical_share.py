@@ -40,10 +40,8 @@ Key = tuple[bool, float]
 
 
 class CommonLevels:
-    """The key of a queue that is compared only as deep as the other one's goes; below that both are equal.
-
-    No total order where paths have different lengths: upstream's ``compatibility: volcano`` alone sorts by it.
-    """
+    """The key of a queue that is compared only as deep as the other one's goes; below that both are equal. No total
+    order where paths have different lengths: upstream's ``compatibility: volcano`` alone sorts by it."""
 
     __slots__ = ("levels",)
 
@@ -63,11 +61,7 @@ class CommonLevels:
 
 
 class ShareTree:
-    """The tree of all queues with their gangs.
-
-    Args:
-        total: what there is, by row.
-    """
+    """The tree of all queues with their gangs. ``total``: what there is, by row."""
 
     def __init__(self, total: Sequence[int]) -> None:
         self._total = list(total)
@@ -153,11 +147,8 @@ def _saturated(leaf: Leaf, full: list[bool]) -> bool:
 
 
 def read_path(text: str, weights: str) -> tuple[tuple[str, float], ...]:
-    """``root/sci/dev`` with ``1/2/8`` as (name, weight) below the root.
-
-    Raises:
-        ValueError: they do not fit each other, do not start at the root, or a weight is no number above zero.
-    """
+    """``root/sci/dev`` with ``1/2/8`` as (name, weight) below the root. Raises ValueError: they do not fit each other,
+    do not start at the root, or a weight is no number above zero."""
     names = [name.strip() for name in text.split("/")]
     numbers = [_weight(part.strip(), weights) for part in weights.split("/")]
     if names[0] != "root" or not all(names):

@@ -1,7 +1,5 @@
-"""Queues as a tree by ``spec.parent``: paths, children, and what of it is broken.
-
-Source: volcano-semantics 4.9 (hierarchy) and 6.1.
-"""
+"""Queues as a tree by ``spec.parent``: paths, children, and what of it is broken. Source: volcano-semantics 4.9
+(hierarchy) and 6.1."""
 
 from __future__ import annotations
 

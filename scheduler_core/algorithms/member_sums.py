@@ -155,10 +155,7 @@ def sum_use(
 @compiled
 def queue_sums(use: Ints, numbers: Ints, queue: Index, queues: int) -> Ints:
     """int64 (2 + card types, queues): the sum of ``use`` (by number) over the gangs of each queue. O(gangs).
-
-    Args:
-        numbers, queue: int64, int32 (G,), number and queue by position, -1 = no queue.
-    """
+    ``numbers``, ``queue``: int64, int32 (G,), number and queue by position, -1 = no queue."""
     sums = np.zeros((queues, use.shape[1]), dtype=np.int64)
     for g in range(len(numbers)):
         if queue[g] >= 0:

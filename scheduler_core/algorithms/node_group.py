@@ -34,10 +34,8 @@ class Emptied(msgspec.Struct, frozen=True, gc=False):
 
 
 def served(node: Emptied, needs: Sequence[Need], left: Sequence[int]) -> list[int]:
-    """How many tasks of each need fit on the node together, the first need first, at most ``left`` of each.
-
-    Shares go onto untouched cards only, so the answer never says too much.
-    """
+    """How many tasks of each need fit on the node together, the first need first, at most ``left`` of each. Shares go
+    onto untouched cards only, so the answer never says too much."""
     free, cards = list(node.free), dict(node.cards)
     found = []
     for need, open_count, admitted in zip(needs, left, node.admits, strict=True):
@@ -66,10 +64,8 @@ def _take_cards(cards: dict[int, int], need: Need, most: int) -> int:
 
 
 def choose_group(nodes: Iterable[Emptied], needs: Sequence[Need]) -> list[str] | None:
-    """The first nodes, in the order given, that serve all needs together; None when all of them do not.
-
-    A node that serves nothing is left out. O(nodes x needs).
-    """
+    """The first nodes, in the order given, that serve all needs together; None when all of them do not. A node that
+    serves nothing is left out. O(nodes x needs)."""
     left = [need.count for need in needs]
     chosen: list[str] = []
     for node in nodes:

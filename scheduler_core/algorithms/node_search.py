@@ -25,11 +25,8 @@ def enough_nodes(nodes: int) -> int:
 
 
 class NodeSearch:
-    """The search of one session; it begins at the first name, and for each task where the one before ended.
-
-    Args:
-        nodes: how many there are.
-    """
+    """The search of one session; it begins at the first name, and for each task where the one before ended. ``nodes``:
+    how many there are."""
 
     def __init__(self, nodes: int) -> None:
         self._nodes, self._enough, self._start = nodes, enough_nodes(nodes), 0

@@ -1,7 +1,5 @@
-"""Whole CPUs of one node by NUMA cell: which cells a container would get, and which CPUs.
-
-Source: volcano-semantics 4.12 (numa-aware); the kubelet's topology manager (hints, policies) and static CPU manager.
-"""
+"""Whole CPUs of one node by NUMA cell: which cells a container would get, and which CPUs. Source: volcano-semantics
+4.12 (numa-aware); the kubelet's topology manager (hints, policies) and static CPU manager."""
 
 from __future__ import annotations
 
@@ -87,10 +85,8 @@ def place(topology: NumaTopology, free: frozenset[int], containers: Iterable[int
 
 
 def take(topology: NumaTopology, available: Iterable[int], count: int) -> tuple[int, ...] | None:
-    """``count`` CPUs out of ``available``: whole sockets, then whole cores, then single CPUs of used cores first.
-
-    None when there are too few. Ties go to the lowest numbers.
-    """
+    """``count`` CPUs out of ``available``: whole sockets, then whole cores, then single CPUs of used cores first. None
+    when there are too few. Ties go to the lowest numbers."""
     left = sorted(cpu for cpu in available if cpu in topology.cells)
     if len(left) < count:
         return None

@@ -1,7 +1,5 @@
-"""Counting pods by place: the nodes that share a value of one label.
-
-Source: Kubernetes' InterPodAffinity and PodTopologySpread; formulas in the functions.
-"""
+"""Counting pods by place: the nodes that share a value of one label. Source: Kubernetes' InterPodAffinity and
+PodTopologySpread; formulas in the functions."""
 
 from __future__ import annotations
 

@@ -27,11 +27,8 @@ class Written(msgspec.Struct, frozen=True, gc=False):
 
 
 class Entitlements(msgspec.Struct, gc=False):
-    """By queue, then by row.
-
-    Attributes:
-        real: the most that may be used. guarantee: kept free. deserved: None = not named.
-    """
+    """By queue, then by row. ``real``: the most that may be used. ``guarantee``: kept free. ``deserved``: None = not
+    named."""
 
     real: list[list[int]]
     guarantee: list[list[int]]
@@ -114,11 +111,8 @@ def _raise_to_children(
 
 
 def within_line(asked: Sequence[int], used: Sequence[int], line: Amounts, *, one: bool) -> bool:
-    """Whether what is asked for stays within what is deserved: of all of it that has a line, and of some.
-
-    Args:
-        one: one such resource is enough (upstream).
-    """
+    """Whether what is asked for stays within what is deserved: of all of it that has a line, and of some. ``one``: one
+    such resource is enough (upstream)."""
     rows = zip(asked, used, line, strict=True)
     tests = [use + amount <= most for amount, use, most in rows if amount > 0 and most is not None]
     return any(tests) if one else bool(tests) and all(tests)
@@ -126,10 +120,7 @@ def within_line(asked: Sequence[int], used: Sequence[int], line: Amounts, *, one
 
 def beyond_line(used: Sequence[int], line: Amounts, held: Sequence[int], asked: Sequence[int], *, other: bool) -> bool:
     """Whether more is in use than deserved of something that a victim holds; true where none of it has a line.
-
-    Args:
-        other: of anything that the victim holds (upstream), not only of what is asked for.
-    """
+    ``other``: of anything that the victim holds (upstream), not only of what is asked for."""
     rows = [
         (use > most, want > 0)
         for use, most, have, want in zip(used, line, held, asked, strict=True)

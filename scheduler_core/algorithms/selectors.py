@@ -1,7 +1,5 @@
-"""Node selectors, taints and tolerations over all nodes at once.
-
-Source: Kubernetes' node affinity and taint semantics.
-"""
+"""Node selectors, taints and tolerations over all nodes at once. Source: Kubernetes' node affinity and taint
+semantics."""
 
 from __future__ import annotations
 

@@ -42,10 +42,8 @@ def go_together(chosen: Sequence[Unit], unit: Unit) -> bool:
 
 
 def everything(units: Iterable[Unit]) -> list[Unit]:
-    """All units as if they could all go: a gang that may be evicted whole is, instead of member by member.
-
-    An upper bound: of a gang that can only lose a few members all are counted, since which of them go is open.
-    """
+    """All units as if they could all go: a gang that may be evicted whole is, instead of member by member. An upper
+    bound: of a gang that can only lose a few members all are counted, since which of them go is open."""
     units = list(units)
     whole = {unit.gang for unit in units if not unit.spare}
     return [unit for unit in units if not unit.spare or unit.gang not in whole]

@@ -1,7 +1,4 @@
-"""The tide table: who may take back from whom.
-
-Source: document 000, volcano-semantics 4.11, contracts 3.2.
-"""
+"""The tide table: who may take back from whom. Source: document 000, volcano-semantics 4.11, contracts 3.2."""
 
 from __future__ import annotations
 

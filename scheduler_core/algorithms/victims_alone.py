@@ -1,7 +1,5 @@
-"""Compiled: what there would be on the nodes of one unit if it left and all others stayed.
-
-What leaves is counted by :mod:`scheduler_core.algorithms.victims_room`, for one unit.
-"""
+"""Compiled: what there would be on the nodes of one unit if it left and all others stayed. What leaves is counted by
+:mod:`scheduler_core.algorithms.victims_room`, for one unit."""
 
 from __future__ import annotations
 

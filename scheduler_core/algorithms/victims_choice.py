@@ -1,7 +1,5 @@
-"""Compiled choosing and letting go of units, and the cheapest offer of one node.
-
-Choosing a unit brings the count of tasks that fit up to date on the nodes that it leaves, and nowhere else.
-"""
+"""Compiled choosing and letting go of units, and the cheapest offer of one node. Choosing a unit brings the count of
+tasks that fit up to date on the nodes that it leaves, and nowhere else."""
 
 from __future__ import annotations
 

@@ -64,10 +64,7 @@ class Tasks(NamedTuple):
 @compiled
 def make_pieces(tasks: Tasks, now: float, nodes: int, whole: Ints, units: Ints) -> tuple[Ints, Ints, Ints]:
     """(pieces, node_start, unit_piece) of a field; writes which pieces each unit has, O(tasks + nodes + units).
-
-    Args:
-        whole: int64 (G,), the unit of each whole gang. units: int64 (units, 9).
-    """
+    ``whole``: int64 (G,), the unit of each whole gang. ``units``: int64 (units, 9)."""
     start = np.zeros(nodes + 1, dtype=np.int64)
     for i in range(len(tasks.at)):
         task = tasks.at[i]

@@ -185,10 +185,8 @@ def cheapest(field: Field, ask: Ask, level: int, most: int, pool: Ints) -> int:
 @compiled_branchy
 @from_python
 def better(field: Field, ask: Ask, choice: Choice, a: Ints, size: int, b: Ints) -> bool:
-    """True when the units ``a[:size]`` cost less than ``b``: work, gangs, amount freed, then names one by one.
-
-    ``b`` is in order of name.
-    """
+    """True when the units ``a[:size]`` cost less than ``b``: work, gangs, amount freed, then names one by one. ``b`` is
+    in order of name."""
     key_a, key_b, names = choice.keys[1], choice.keys[2], choice.scratch[NAMES]
     key_of(field, ask, choice, a, size, key_a)
     key_of(field, ask, choice, b, len(b), key_b)
@@ -249,10 +247,8 @@ def next_better(
 
 
 def solve(field: Field, ask: Ask, limits: Ints, choice: Choice, level: int, heap: Heap, wanted: int) -> Ints:
-    """The units up to a level to take for ``wanted`` tasks, in order of name; empty when nothing is enough.
-
-    ``choice`` is left empty and ``heap`` complete.
-    """
+    """The units up to a level to take for ``wanted`` tasks, in order of name; empty when nothing is enough. ``choice``
+    is left empty and ``heap`` complete."""
     offers = greedy(field, ask, limits, choice, level, heap, wanted)
     closed = len(limits) > 1 and bool((limits > 0)[choice.sums[0] >= limits].any())
     if offers < 0:

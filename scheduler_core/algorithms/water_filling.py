@@ -16,12 +16,8 @@ _MAX_DENOMINATOR = 1 << 512
 
 
 class Claim(msgspec.Struct, frozen=True, gc=False):
-    """One queue. All amounts by row, integers.
-
-    Attributes:
-        weight: 1 or more. request: what it uses and asks for.
-        limit: most that it may get. guarantee: what it gets in any case.
-    """
+    """One queue. All amounts by row, integers. ``weight``: 1 or more. ``request``: what it uses and asks for.
+    ``limit``: most that it may get. ``guarantee``: what it gets in any case."""
 
     weight: int
     request: Sequence[int]

@@ -56,11 +56,7 @@ def main(options: argparse.Namespace) -> int:
 
 
 def _gang(snapshot: Snapshot, given: str) -> str:
-    """The full name of the gang.
-
-    Raises:
-        BadInput: ``unknown_gang``, ``ambiguous_gang``.
-    """
+    """The full name of the gang. Raises BadInput: ``unknown_gang``, ``ambiguous_gang``."""
     names = [group.key for group in snapshot.pod_groups]
     if given in names:
         return given

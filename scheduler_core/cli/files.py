@@ -14,11 +14,7 @@ STDIN = "-"
 
 
 def read_bytes(name: str) -> bytes:
-    """The content of a file, or of stdin for ``-``.
-
-    Raises:
-        BadInput: ``unreadable_file``.
-    """
+    """The content of a file, or of stdin for ``-``. Raises BadInput: ``unreadable_file``."""
     try:
         return sys.stdin.buffer.read() if name == STDIN else Path(name).read_bytes()
     except OSError as error:
@@ -26,11 +22,7 @@ def read_bytes(name: str) -> bytes:
 
 
 def write_bytes(name: str, content: bytes) -> None:
-    """Write a file.
-
-    Raises:
-        BadInput: ``unwritable_file``.
-    """
+    """Write a file. Raises BadInput: ``unwritable_file``."""
     try:
         Path(name).write_bytes(content)
     except OSError as error:
@@ -43,11 +35,7 @@ def shown(name: str) -> str:
 
 
 def read_memory(name: str) -> Memory:
-    """What an earlier session left.
-
-    Raises:
-        BadInput: ``malformed_memory``.
-    """
+    """What an earlier session left. Raises BadInput: ``malformed_memory``."""
     try:
         memory = msgspec.json.decode(read_bytes(name), type=Memory)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:

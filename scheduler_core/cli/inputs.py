@@ -28,11 +28,7 @@ class Inputs(msgspec.Struct, frozen=True):
 
 
 def read_inputs(options: argparse.Namespace) -> Inputs:
-    """Read policy, snapshot and memory.
-
-    Raises:
-        BadInput: with file and place.
-    """
+    """Read policy, snapshot and memory. Raises BadInput: with file and place."""
     if options.snapshot == options.conf == "-":
         raise BadInput("usage", "--snapshot and --conf cannot both be read from stdin")
     policy = parse_policy(read_bytes(options.conf), shown(options.conf))

@@ -1,7 +1,5 @@
-"""``python -m scheduler_core.cli.warm``: compile what a session compiles, before the first one is due.
-
-Run once where the engine is installed, with the ``NUMBA_CACHE_DIR`` of the processes that are to find the code there.
-"""
+"""``python -m scheduler_core.cli.warm``: compile what a session compiles, before the first one is due. Run once where
+the engine is installed, with the ``NUMBA_CACHE_DIR`` of the processes that are to find the code there."""
 
 from __future__ import annotations
 
@@ -55,10 +53,8 @@ def warm() -> None:
 
 
 def _snapshot() -> Snapshot:
-    """Two nodes whose cards training holds but for one each; inference asks for one, and for more than are free.
-
-    An admitted gang that finds no place fills the quota of training, and one that could start is kept out by it.
-    """
+    """Two nodes whose cards training holds but for one each; inference asks for one, and for more than are free. An
+    admitted gang that finds no place fills the quota of training, and one that could start is kept out by it."""
     nodes = tuple(
         Node(name=name, cpu_milli=64_000, memory_mib=1 << 20, pods=110, cards=(NodeCards(_CARD, _RESOURCE, 4),))
         for name in ("n", "o")

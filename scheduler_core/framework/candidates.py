@@ -147,10 +147,8 @@ class Candidates:
         return mask, view.score.copy() if extra is None else view.score + extra
 
     def feasible_nodes(self, cls: TaskClass) -> Bools:
-        """bool (N,): where the class whose score is being made fits now, or else once what leaves has left.
-
-        All nodes where no view is being made (preemption looks at every node).
-        """
+        """bool (N,): where the class whose score is being made fits now, or else once what leaves has left. All nodes
+        where no view is being made (preemption looks at every node)."""
         view = self._scored
         if view is None or view.cls is not cls:
             return np.ones(len(self._cluster.nodes), dtype=np.bool_)

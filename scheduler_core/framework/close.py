@@ -18,10 +18,8 @@ from scheduler_core.state.status import ALLOCATED, PIPELINED
 
 
 def close(session: Session, reasons: dict[int, Reason], positions: dict[int, int], timings: dict[str, float]) -> Result:
-    """Read the result off the tables; every list sorted by name.
-
-    O(tasks + gangs) for a few passes over columns; outcomes and places become objects when they are looked at.
-    """
+    """Read the result off the tables; every list sorted by name. O(tasks + gangs) for a few passes over columns;
+    outcomes and places become objects when they are looked at."""
     trace = session.trace
     evictions, reclaims = trace.told()
     return Result(

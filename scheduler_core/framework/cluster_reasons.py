@@ -131,10 +131,8 @@ class ClusterReasons:
     # Rehearsal --------------------------------------------------------------------------------------------------
 
     def rehearse(self, gang: int, tasks: list[int]) -> Rehearsed:
-        """Place the waiting tasks of a gang one after another, and undo all of it.
-
-        O(tasks x nodes), bounded for the whole session.
-        """
+        """Place the waiting tasks of a gang one after another, and undo all of it. O(tasks x nodes), bounded for the
+        whole session."""
         session = self._session
         statement = session.statement()
         try:

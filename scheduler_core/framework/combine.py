@@ -30,10 +30,7 @@ class Ballot(enum.IntEnum):
 
 class Opinion(msgspec.Struct, frozen=True, gc=False):
     """A plugin's answer about victims: the gangs' tasks it allows (None = abstains) and why it refuses the others.
-
-    Attributes:
-        allowed: task slots, or None to abstain. refused: rule by task slot.
-    """
+    ``allowed``: task slots, or None to abstain. ``refused``: rule by task slot."""
 
     allowed: frozenset[int] | None
     refused: dict[int, str] = {}
@@ -74,11 +71,8 @@ def _points_of(plugin: type[Plugin]) -> tuple[ExtensionPoint, ...]:
 
 
 class Hooks:
-    """Registered functions by extension point: a list of tiers, each a list of (plugin name, function).
-
-    Args:
-        compat: combine victims with upstream's defects.
-    """
+    """Registered functions by extension point: a list of tiers, each a list of (plugin name, function). ``compat``:
+    combine victims with upstream's defects."""
 
     def __init__(self, tiers: Sequence[Sequence[tuple[Plugin, dict[str, bool]]]] = (), *, compat: bool = False) -> None:
         self.compat = compat
@@ -117,10 +111,8 @@ class Hooks:
         return tuple(parts)
 
     def vote(self, point: str, *subject: Any) -> Any | None:
-        """None when permitted (also when all abstain), else what the rejecting plugin said.
-
-        A function answers with a :class:`Ballot`, or with anything else to reject and say why.
-        """
+        """None when permitted (also when all abstain), else what the rejecting plugin said. A function answers with a
+        :class:`Ballot`, or with anything else to reject and say why."""
         for tier in self._tiers[point]:
             permitted = False
             for _, call in tier:
@@ -215,11 +207,8 @@ class Hooks:
         return any(guards(point, call) for tier in self._tiers[point][number:] for _, call in tier)
 
     def _victims_upstream(self, point: str, subject: Any, pool: tuple[int, ...]) -> Verdict:
-        """Upstream's walk (semantics 1.5): what is empty looks undecided.
-
-        An empty answer ends its tier and lets the next one hand out victims; after disjoint answers the next plugin
-        of the tier fills the set anew.
-        """
+        """Upstream's walk (semantics 1.5): what is empty looks undecided. An empty answer ends its tier and lets the
+        next one hand out victims; after disjoint answers the next plugin of the tier fills the set anew."""
         votes: list[Vote] = []
         refused: dict[int, str] = {}
         for number, tier in enumerate(self._tiers[point], start=1):

@@ -28,10 +28,8 @@ class Demand(msgspec.Struct, frozen=True, gc=False):
     unknown: dict[str, int] = {}
 
     def less(self, other: Demand) -> Demand:
-        """What is left of it when ``other`` is taken care of.
-
-        A choice only counts against the same choice; cards that no request names are any of their choice.
-        """
+        """What is left of it when ``other`` is taken care of. A choice only counts against the same choice; cards that
+        no request names are any of their choice."""
         return Demand(
             max(0, self.cpu_milli - other.cpu_milli),
             max(0, self.memory_mib - other.memory_mib),

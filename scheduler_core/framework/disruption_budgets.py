@@ -25,10 +25,8 @@ class DisruptionBudgets:
         self._allowed = [allowance(budget, session.snapshot.pods) for budget in self._budgets]
 
     def violations(self, tasks: Iterable[int]) -> dict[int, str]:
-        """Those of the tasks that may not leave if the others before them do, each with the budget that says so.
-
-        A task that is refused uses nothing up. O(tasks x budgets of their namespace) the first time.
-        """
+        """Those of the tasks that may not leave if the others before them do, each with the budget that says so. A task
+        that is refused uses nothing up. O(tasks x budgets of their namespace) the first time."""
         if not self._budgets:
             return {}
         left = self._left()

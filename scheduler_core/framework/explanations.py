@@ -41,10 +41,8 @@ def explain(session: Session, gang: int, reason: Reason | None) -> Explanation:
 
 
 def _members(session: Session, gang: int) -> tuple[MemberCandidates, ...]:
-    """Waiting members with their nodes: first those that have room together, then the others beside these.
-
-    "Fits" of a node so holds for as many members as are named there, not for each of the gang alone.
-    """
+    """Waiting members with their nodes: first those that have room together, then the others beside these. "Fits" of a
+    node so holds for as many members as are named there, not for each of the gang alone."""
     waiting = session.pending_tasks(gang)
     statement, left = session.statement(), list[int]()
     for number, task in enumerate(waiting):

@@ -13,9 +13,6 @@ class ExtenderClient(Protocol):
     """What a host implements, see ``tidesched_web.engine.extender_client`` for one over HTTP."""
 
     def post(self, url: str, body: bytes, timeout: float) -> bytes:
-        """Send JSON and return the JSON of a successful answer, within so many seconds.
-
-        Raises:
-            ExtenderError: whatever goes wrong.
-        """
+        """Send JSON and return the JSON of a successful answer, within so many seconds. Raises ExtenderError: whatever
+        goes wrong."""
         ...

@@ -1,8 +1,5 @@
-"""What sessions ask of one gang after another, for all gangs at once.
-
-Where a plugin's function has a form (see :mod:`scheduler_core.framework.forms`) only the gangs that it may have a word
-about are asked one by one.
-"""
+"""What sessions ask of one gang after another, for all gangs at once. Where a plugin's function has a form (see
+:mod:`scheduler_core.framework.forms`) only the gangs that it may have a word about are asked one by one."""
 
 from __future__ import annotations
 

@@ -58,10 +58,8 @@ class Neighbours:
     # Required terms --------------------------------------------------------------------------------------------
 
     def affinity(self, cls: TaskClass) -> tuple[Bools, Bools]:
-        """Nodes next to pods that all required terms speak of: at once, and once promises are kept.
-
-        Where there are none at all, a pod that matches its own terms may be the first, on any node with the labels.
-        """
+        """Nodes next to pods that all required terms speak of: at once, and once promises are kept. Where there are
+        none at all, a pod that matches its own terms may be the first, on any node with the labels."""
         assert cls.relations is not None
         terms = cls.relations.affinity
         numbers = tuple(self._relations.number(term.subject) for term in terms)

@@ -87,44 +87,31 @@ class Plugin(ExtensionPoints):
 
     @classmethod
     def check(cls, values: Mapping[str, Any]) -> None:
-        """Refuse arguments that only together mean nothing; called when a policy is read.
-
-        Raises:
-            ValueError: the text says what would be right.
-        """
+        """Refuse arguments that only together mean nothing; called when a policy is read. Raises ValueError: the text
+        says what would be right."""
 
     def connect(self, extenders: ExtenderClient | None) -> None:
         """Called before :meth:`open` with what the host lends to ask services outside, None = nothing."""
 
     def remember(self) -> dict[str, float]:
         """When something last happened that sessions to come must know of, seconds since the epoch by a key of its own.
-
-        Comes back as ``session.memory.acted``, and is forgotten unless it is said again.
-        """
+        Comes back as ``session.memory.acted``, and is forgotten unless it is said again."""
         return {}
 
     def volatile(self, cls: TaskClass) -> bool:
-        """True when the answers for a class depend on placements beyond what a node's own rows show.
-
-        Predicates and scores of such a class are asked for anew after each change (host ports, pod affinity).
-        """
+        """True when the answers for a class depend on placements beyond what a node's own rows show. Predicates and
+        scores of such a class are asked for anew after each change (host ports, pod affinity)."""
         return False
 
     def compiled_form(self, point: str) -> Sequence[Form] | None:
-        """What the plugin's function at an extension point comes to in arrays; None = it must be called.
-
-        See :mod:`scheduler_core.framework.forms`. A plugin without forms is right, only slower on large clusters.
-        """
+        """What the plugin's function at an extension point comes to in arrays; None = it must be called. See
+        :mod:`scheduler_core.framework.forms`. A plugin without forms is right, only slower on large clusters."""
         return None
 
 
 class Action:
-    """Base of all actions: one step of a session.
-
-    Attributes:
-        name: as written in the policy file.
-        arguments: what it declares (``configurations`` of the policy file).
-    """
+    """Base of all actions: one step of a session. ``name``: as written in the policy file. ``arguments``: what it
+    declares (``configurations`` of the policy file)."""
 
     name: ClassVar[str]
     arguments: ClassVar[tuple[Argument, ...]] = ()

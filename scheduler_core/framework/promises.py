@@ -74,10 +74,8 @@ class Minimums(NamedTuple):
 
 
 class Promises(Mapping[int, Demand]):
-    """A mapping from gang to what it is promised.
-
-    The ledger's ``inqueue`` is the business of the caller, except in :meth:`take_back`.
-    """
+    """A mapping from gang to what it is promised. The ledger's ``inqueue`` is the business of the caller, except in
+    :meth:`take_back`."""
 
     def __init__(self, gangs: int) -> None:
         self._single: dict[int, Demand] = {}
@@ -122,11 +120,8 @@ class Promises(Mapping[int, Demand]):
         return self._single.pop(gang, default)
 
     def take_back(self, gangs: Bools, queue: Index, ledger: QueueLedger) -> list[int]:
-        """Withdraw what gangs (bool (G,)) are promised in columns, from ``ledger.inqueue`` too.
-
-        Returns:
-            Those of them that are promised something else, for the caller to withdraw one by one.
-        """
+        """Withdraw what gangs (bool (G,)) are promised in columns, from ``ledger.inqueue`` too. Returns: Those of them
+        that are promised something else, for the caller to withdraw one by one."""
         minimums, inqueue = self._minimums, ledger.inqueue
         if minimums is not None and (at := np.flatnonzero(gangs & self._held)).size:
             of = queue[at]

@@ -81,12 +81,8 @@ class Book:
 
 
 def queue_book(ledger: QueueLedger, queue: int, *, admission: bool, empty: bool, choices: bool) -> Book:
-    """The quota of one queue.
-
-    Args:
-        admission: promises count, and what goes beyond minimums does not. empty: as if nothing were in use.
-        choices: promised choices of cards count too.
-    """
+    """The quota of one queue. ``admission``: promises count, and what goes beyond minimums does not. ``empty``: as if
+    nothing were in use. ``choices``: promised choices of cards count too."""
     column = ledger.allocated[:, queue] + ledger.pipelined[:, queue]
     if admission:
         column = column - ledger.elastic[:, queue]
@@ -103,11 +99,7 @@ def queue_book(ledger: QueueLedger, queue: int, *, admission: bool, empty: bool,
 
 
 class HardwareUse:
-    """What all nodes together have, and what of it is in use; rows as in the queue ledger.
-
-    Attributes:
-        total: int64 (D,).
-    """
+    """What all nodes together have, and what of it is in use; rows as in the queue ledger. ``total``: int64 (D,)."""
 
     def __init__(self, session: Session) -> None:
         self._session = session

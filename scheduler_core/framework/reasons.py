@@ -1,7 +1,5 @@
-"""Why a gang waits: the closed list of codes, tried in order, the first that holds wins.
-
-Source: contracts 1 (reason codes and numbers).
-"""
+"""Why a gang waits: the closed list of codes, tried in order, the first that holds wins. Source: contracts 1 (reason
+codes and numbers)."""
 
 from __future__ import annotations
 
@@ -91,10 +89,8 @@ class Reasons:
         return reasons, positions
 
     def _kind(self, gang: int) -> tuple[object, ...] | None:
-        """What makes gangs wait for the same reason with the same numbers; None for one that is like no other.
-
-        Only gangs of which nothing is in place, with all members there: their equal members ask the same tables.
-        """
+        """What makes gangs wait for the same reason with the same numbers; None for one that is like no other. Only
+        gangs of which nothing is in place, with all members there: their equal members ask the same tables."""
         session, gangs, tasks = self._session, self._session.gangs, self._session.tasks
         group, members = gangs.groups[gang], gangs.member[gangs.start[gang] : gangs.start[gang + 1]]
         count, promised = len(members), gangs.waiting(gang)
@@ -236,10 +232,8 @@ class Reasons:
         return f"{there} of at least {least} members exist"
 
     def _leaving_for(self, gang: int) -> int:
-        """How many pods leave for the gang: its own victims, or what leaves the nodes where it was promised room.
-
-        The second is how a reclaim looks to a session that does not know of it; only who may take back counts.
-        """
+        """How many pods leave for the gang: its own victims, or what leaves the nodes where it was promised room. The
+        second is how a reclaim looks to a session that does not know of it; only who may take back counts."""
         session, tasks = self._session, self._session.tasks
         victims = {pod for reservation in self._reservations(gang) for pod in reservation.victims}
         there = session.cluster.workspace.slot_of

@@ -22,11 +22,8 @@ KNOWN_ACTIONS_NOT_BUILT: frozenset[str] = frozenset()
 def with_entry_points(
     plugins: dict[str, type[Plugin]], actions: dict[str, type[Action]]
 ) -> tuple[dict[str, type[Plugin]], dict[str, type[Action]]]:
-    """The built-in tables and what installed packages add to them.
-
-    Raises:
-        BadInput: an added name is taken, the object is no plugin (action) class, or its methods are mistaken.
-    """
+    """The built-in tables and what installed packages add to them. Raises BadInput: an added name is taken, the object
+    is no plugin (action) class, or its methods are mistaken."""
     all_plugins, all_actions = dict(plugins), dict(actions)
     for point in sorted(entry_points(group=PLUGIN_GROUP), key=lambda p: (p.name, p.value)):
         loaded = point.load()

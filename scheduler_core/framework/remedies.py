@@ -43,12 +43,8 @@ _OF_OTHER_PODS = frozenset(
 
 
 class Found(NamedTuple):
-    """What was found for one gang.
-
-    Attributes:
-        remedy: None when none of the few changes that are tried helps.
-        first: the gang that got what the end of another one freed, though that one held enough; empty = none did.
-    """
+    """What was found for one gang. ``remedy``: None when none of the few changes that are tried helps. ``first``: the
+    gang that got what the end of another one freed, though that one held enough; empty = none did."""
 
     remedy: Remedy | None
     first: str = ""
@@ -62,12 +58,8 @@ def find(snapshot: Snapshot, reason: Reason, run: Run, *, endless: Collection[st
 def search(
     snapshot: Snapshot, reason: Reason, run: Run, *, endless: Collection[str] = (), waiting: Collection[str] = ()
 ) -> Found:
-    """Try the few changes that might help one gang.
-
-    Args:
-        endless: gangs that do not end by themselves, services: their end is nothing that can be waited for.
-        waiting: gangs that have a reason in the session as it is.
-    """
+    """Try the few changes that might help one gang. ``endless``: gangs that do not end by themselves, services: their
+    end is nothing that can be waited for. ``waiting``: gangs that have a reason in the session as it is."""
     if reason.code is ReasonCode.BEHIND_HIGHER_PRIORITY:
         return Found(_priority(snapshot, reason.podgroup, run))
     for _, (remedy, changed) in zip(range(_MOST_TRIES), _candidates(snapshot, reason), strict=False):
@@ -110,10 +102,8 @@ def _served(result: Result, waiting: Collection[str]) -> str:
 
 
 def _holders(snapshot: Snapshot, reason: Reason) -> list[str]:
-    """Gangs that hold what is lacking, the smallest first; those that hold less than what is short are left out.
-
-    Of the queues of the known holders: a quota is freed only by who counts against it.
-    """
+    """Gangs that hold what is lacking, the smallest first; those that hold less than what is short are left out. Of the
+    queues of the known holders: a quota is freed only by who counts against it."""
     numbers = reason.numbers
     queues = {holder.queue for holder in numbers.holders or ()}
     if not numbers.resource or (not queues and reason.code not in _ON_NODES):

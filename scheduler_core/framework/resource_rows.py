@@ -356,9 +356,7 @@ def unknown_card(code: ReasonCode, demand: Demand, queue: str = "") -> Shortfall
 
 
 def largest_share(used: Sequence[int], of: Sequence[int | None]) -> float:
-    """Largest used part of what is named; 1 where something is used of which nothing is deserved.
-
-    One division of integers each, which is rounded correctly: equal shares are equal numbers on every processor.
-    """
+    """Largest used part of what is named; 1 where something is used of which nothing is deserved. One division of
+    integers each, which is rounded correctly: equal shares are equal numbers on every processor."""
     parts = ((u / d if d else 1.0) for u, d in zip(used, of, strict=True) if d is not None and u > 0)
     return max(parts, default=0.0)

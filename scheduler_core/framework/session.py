@@ -215,10 +215,8 @@ class Session:
         return max(0, self.gangs.least[gang] - self.gangs.ready(gang) - self.gangs.waiting(gang))
 
     def short_of_start(self, gang: int) -> int:
-        """How many more members it takes to start: those of minMember, where a plugin keeps it.
-
-        With ``compat`` the plugin's word is all: members that ask for nothing count as in place, and may come later.
-        """
+        """How many more members it takes to start: those of minMember, where a plugin keeps it. With ``compat`` the
+        plugin's word is all: members that ask for nothing count as in place, and may come later."""
         return self.needed(gang) if self.keeps_minimum and not self.compat else 0
 
     def is_ready(self, gang: int) -> bool:

@@ -23,11 +23,8 @@ class Operation(msgspec.Struct, frozen=True, gc=False):
 
 
 class Statement:
-    """Evict, pipeline and allocate until :meth:`commit` or :meth:`discard`.
-
-    Raises:
-        ValueError: an operation that its task's status does not allow (a bug in the caller).
-    """
+    """Evict, pipeline and allocate until :meth:`commit` or :meth:`discard`. Raises ValueError: an operation that its
+    task's status does not allow (a bug in the caller)."""
 
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster

@@ -15,9 +15,7 @@ from scheduler_core.model.memory import Rest
 
 class Account(NamedTuple):
     """Evictions and reclaims that are written when they are read: how many, and the function that writes them.
-
-    ``write`` needs none of the session's tables.
-    """
+    ``write`` needs none of the session's tables."""
 
     evictions: int
     reclaims: int

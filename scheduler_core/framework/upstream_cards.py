@@ -1,7 +1,5 @@
-"""What upstream's capacity-card counts otherwise than it should, for ``compatibility: volcano``.
-
-Source: volcano-semantics 4.10, defects a, d, e, k and n by their letters.
-"""
+"""What upstream's capacity-card counts otherwise than it should, for ``compatibility: volcano``. Source:
+volcano-semantics 4.10, defects a, d, e, k and n by their letters."""
 
 from __future__ import annotations
 

@@ -23,9 +23,7 @@ class VictimRole(enum.StrEnum):
 
 class Bind(msgspec.Struct, frozen=True, gc=False):
     """``pod`` (namespace/name) goes to ``node``; ``card`` is the type it takes there, ``card_indices`` which ones.
-
-    ``notes`` are annotations that plugins want on the pod, for the agents of its node.
-    """
+    ``notes`` are annotations that plugins want on the pod, for the agents of its node."""
 
     pod: str
     node: str

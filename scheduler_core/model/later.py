@@ -1,8 +1,5 @@
-"""Lists whose entries are made when they are read.
-
-A session over 100,000 tasks decides in less time than it takes to make an object for each decision, and most of these
-objects are never read.
-"""
+"""Lists whose entries are made when they are read. A session over 100,000 tasks decides in less time than it takes to
+make an object for each decision, and most of these objects are never read."""
 
 from __future__ import annotations
 
@@ -13,11 +10,8 @@ Value = TypeVar("Value")
 
 
 class Later(Sequence[Value]):
-    """A tuple that is made on first use; equal to the tuple.
-
-    Args:
-        size: how many entries there will be. make: gives them; called once at most.
-    """
+    """A tuple that is made on first use; equal to the tuple. ``size``: how many entries there will be. ``make``: gives
+    them; called once at most."""
 
     __slots__ = ("_make", "_size", "_values")
 

@@ -28,12 +28,8 @@ class Reservation(msgspec.Struct, frozen=True, gc=False, kw_only=True):
 
 
 class Election(msgspec.Struct, frozen=True, gc=False, kw_only=True):
-    """The one gang that nodes are kept free for, until it starts or goes.
-
-    Attributes:
-        gang: namespace/name. nodes: by name, they take no other gang. since: when it was elected, seconds since the
-            epoch.
-    """
+    """The one gang that nodes are kept free for, until it starts or goes. ``gang``: namespace/name. ``nodes``: by name,
+    they take no other gang. ``since``: when it was elected, seconds since the epoch."""
 
     gang: str
     nodes: tuple[str, ...] = ()

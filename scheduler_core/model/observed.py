@@ -27,11 +27,8 @@ class NumaTopology(msgspec.Struct, frozen=True, gc=False, kw_only=True, omit_def
 
 
 class NodeMetrics(msgspec.Struct, frozen=True, gc=False, kw_only=True):
-    """A NodeMetrics object: what was measured on a node.
-
-    Attributes:
-        at: seconds since the epoch. cpu_milli, memory_mib: use.
-    """
+    """A NodeMetrics object: what was measured on a node. ``at``: seconds since the epoch. ``cpu_milli``,
+    ``memory_mib``: use."""
 
     name: str
     at: float

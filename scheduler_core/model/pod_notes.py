@@ -21,10 +21,8 @@ _MARKS = frozenset(MARKS)
 
 
 class Likeness:
-    """What pods have in common that go to the same places, as far as their own specs say.
-
-    One object serves all pods of equal ``key`` that one :class:`Likenesses` has met: it is found faster than a key.
-    """
+    """What pods have in common that go to the same places, as far as their own specs say. One object serves all pods of
+    equal ``key`` that one :class:`Likenesses` has met: it is found faster than a key."""
 
     __slots__ = ("key",)
 

@@ -49,12 +49,8 @@ class GangCondition(msgspec.Struct, frozen=True, gc=False, kw_only=True):
 
 
 class RolePods(msgspec.Struct, frozen=True, gc=False):
-    """Pods of one role that a controller makes once the gang is admitted.
-
-    Attributes:
-        count: how many. least: how many of them are among the fewest pods with which the gang may start.
-        pod: each of them; its name lacks the index.
-    """
+    """Pods of one role that a controller makes once the gang is admitted. ``count``: how many. ``least``: how many of
+    them are among the fewest pods with which the gang may start. ``pod``: each of them; its name lacks the index."""
 
     role: str
     count: int

@@ -8,12 +8,8 @@ import msgspec
 
 
 class PluginOption(msgspec.Struct, frozen=True, gc=False, kw_only=True):
-    """One plugin of a tier.
-
-    Attributes:
-        switches: ``enableX``/``enabledX`` keys that were set, by extension point name in snake case (``reclaimable``).
-        arguments: checked against the plugin's declared arguments, with defaults filled in.
-    """
+    """One plugin of a tier. ``switches``: ``enableX``/``enabledX`` keys that were set, by extension point name in snake
+    case (``reclaimable``). ``arguments``: checked against the plugin's declared arguments, with defaults filled in."""
 
     name: str
     switches: dict[str, bool] = {}

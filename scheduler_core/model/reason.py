@@ -56,11 +56,8 @@ BEHIND_A_PROMISE = frozenset(
 
 
 class Holder(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
-    """A gang that holds some of what is asked for; ``amount`` in the unit of the reason's resource.
-
-    Attributes:
-        promised_since: where some of it is only promised to an admitted gang, since when; seconds since the epoch.
-    """
+    """A gang that holds some of what is asked for; ``amount`` in the unit of the reason's resource. ``promised_since``:
+    where some of it is only promised to an admitted gang, since when; seconds since the epoch."""
 
     gang: str
     queue: str

@@ -55,11 +55,8 @@ class SpreadConstraint(msgspec.Struct, frozen=True, gc=False, kw_only=True):
 
 
 class Relations(msgspec.Struct, frozen=True, gc=False, kw_only=True):
-    """All that one pod says of others.
-
-    Attributes:
-        affinity, anti_affinity: required terms; each of them must hold. preferred: wishes of both kinds.
-    """
+    """All that one pod says of others. ``affinity``, ``anti_affinity``: required terms; each of them must hold.
+    ``preferred``: wishes of both kinds."""
 
     affinity: tuple[PodTerm, ...] = ()
     anti_affinity: tuple[PodTerm, ...] = ()

@@ -6,11 +6,8 @@ from scheduler_core.model.podgroup import PodGroup
 
 
 def lasting_name(group: PodGroup) -> str:
-    """Name that stays the same when a controller makes the PodGroup anew: its owner's, else its own.
-
-    Returns:
-        ``namespace/kind/name`` of the owner, or ``namespace/name`` of a PodGroup without one.
-    """
+    """Name that stays the same when a controller makes the PodGroup anew: its owner's, else its own. Returns:
+    ``namespace/kind/name`` of the owner, or ``namespace/name`` of a PodGroup without one."""
     if group.owner_kind and group.owner_name:
         return f"{group.namespace}/{group.owner_kind}/{group.owner_name}"
     return f"{group.namespace}/{group.name}"

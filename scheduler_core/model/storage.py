@@ -61,12 +61,8 @@ class Volume(msgspec.Struct, frozen=True, gc=False, kw_only=True, omit_defaults=
 
 
 class StorageClass(msgspec.Struct, frozen=True, gc=False, kw_only=True, omit_defaults=True):
-    """A StorageClass.
-
-    Attributes:
-        waits: ``volumeBindingMode: WaitForFirstConsumer``. default: marked as the cluster's default class.
-        topologies: ``allowedTopologies``, a disjunction; None = any node.
-    """
+    """A StorageClass. ``waits``: ``volumeBindingMode: WaitForFirstConsumer``. ``default``: marked as the cluster's
+    default class. ``topologies``: ``allowedTopologies``, a disjunction; None = any node."""
 
     name: str
     provisioner: str = ""

@@ -119,10 +119,8 @@ class Drf(Plugin):
     # The tree -----------------------------------------------------------------------------------------------------
 
     def queue_order(self, queue: int) -> tuple[tuple[Key, ...] | CommonLevels, ...]:
-        """Level by level, of equal ones the shorter path first; no order without ``enableHierarchy``.
-
-        Upstream compares the levels that both queues have, and leaves the rest to the next plugin.
-        """
+        """Level by level, of equal ones the shorter path first; no order without ``enableHierarchy``. Upstream compares
+        the levels that both queues have, and leaves the rest to the next plugin."""
         if not self._hierarchical:
             return ()
         key = self._settled().key(queue)

@@ -87,11 +87,8 @@ class Extender(Plugin):
         self._client = extenders
 
     def open(self, session: Session) -> None:
-        """Say that a session begins.
-
-        Raises:
-            BadInput: ``no_extender_client``, where no client is lent and the questions matter.
-        """
+        """Say that a session begins. Raises BadInput: ``no_extender_client``, where no client is lent and the questions
+        matter."""
         super().open(session)
         self._client = getattr(self, "_client", None)
         self._ignorable = bool(self.values["extender.ignorable"])

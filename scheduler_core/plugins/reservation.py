@@ -54,11 +54,8 @@ class Reservation(Plugin):
         self._staying: tuple[int, Ints, dict[tuple[int, int], int]] | None = None
 
     def target_job(self, gangs: Sequence[int]) -> int | None:
-        """The gang to keep nodes for, or None when room would help none.
-
-        Args:
-            gangs: those that wait. O(gangs log gangs + nodes) where the first one can be served.
-        """
+        """The gang to keep nodes for, or None when room would help none. ``gangs``: those that wait. O(gangs log gangs
+        + nodes) where the first one can be served."""
         session, patience = self.session, float(self.values["waitingSeconds"])
 
         def order(gang: int) -> tuple[int, float, str]:

@@ -25,12 +25,8 @@ _NUMERIC = re.compile(r"[-+0-9_.:]+")
 
 
 class _Open:
-    """A mapping or a list that has begun.
-
-    Attributes:
-        keys: line of each key of a mapping; None for a list. key: the latest one; filled: it has its value.
-        count: entries of a list so far.
-    """
+    """A mapping or a list that has begun. ``keys``: line of each key of a mapping; None for a list. ``key``: the latest
+    one; ``filled``: it has its value. ``count``: entries of a list so far."""
 
     __slots__ = ("anchor", "count", "filled", "key", "keys")
 

@@ -26,10 +26,7 @@ def format_time(seconds: float) -> str:
 
 def result_to_json(result: Result, timings: bool = False) -> dict[str, Any]:
     """The document of one session (contracts 2): times in RFC 3339, CPU in milli-cores, memory in bytes, cards counted.
-
-    Args:
-        timings: with ``timings_ms``; without them the same input gives the same bytes.
-    """
+    ``timings``: with ``timings_ms``; without them the same input gives the same bytes."""
     document: dict[str, Any] = {
         "version": result.version,
         "now": format_time(result.now),

@@ -34,11 +34,7 @@ Loader.yaml_implicit_resolvers = {
 
 
 def as_text(raw: str | bytes, file: str | None) -> str:
-    """UTF-8 bytes as text.
-
-    Raises:
-        BadInput: ``malformed_text``.
-    """
+    """UTF-8 bytes as text. Raises BadInput: ``malformed_text``."""
     if isinstance(raw, str):
         return raw
     try:

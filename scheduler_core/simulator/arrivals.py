@@ -100,10 +100,8 @@ def _between(shares: list[float], quantile: float) -> float:
 def make_workloads(
     arrivals: list[Arrival], draw: QueueDraw, *, gang_size: int, start: float
 ) -> list[tuple[float, Workload]]:
-    """Services of one pod for inference, gangs of ``gang_size`` for training, each with its time of arrival.
-
-    Training tasks that are left over at the end form smaller gangs.
-    """
+    """Services of one pod for inference, gangs of ``gang_size`` for training, each with its time of arrival. Training
+    tasks that are left over at the end form smaller gangs."""
     services: list[tuple[float, Workload]] = []
     gangs: list[tuple[Assignment, list[Arrival]]] = []
     open_gangs: dict[tuple[object, ...], list[Arrival]] = {}

@@ -66,11 +66,7 @@ def _draw(seed: int, *what: object) -> float:
 
 
 class DemoScenario:
-    """Acts every :data:`STEP` seconds of virtual time.
-
-    Args:
-        world: where it acts; a stored one goes on where it was.
-    """
+    """Acts every :data:`STEP` seconds of virtual time. ``world``: where it acts; a stored one goes on where it was."""
 
     def __init__(self, world: World, *, seed: int) -> None:
         self._seed = seed

@@ -18,12 +18,8 @@ class Refusal(enum.StrEnum):
 
 
 class WorldError(Exception):
-    """A call that the cluster refuses; nothing has changed.
-
-    Attributes:
-        code: why. message: one sentence with names and numbers.
-        node: the node that the pod is bound to already (``ALREADY_BOUND``), else empty.
-    """
+    """A call that the cluster refuses; nothing has changed. ``code``: why. ``message``: one sentence with names and
+    numbers. ``node``: the node that the pod is bound to already (``ALREADY_BOUND``), else empty."""
 
     def __init__(self, code: Refusal, message: str, *, node: str = "") -> None:
         super().__init__(message)

@@ -90,11 +90,8 @@ def medium_world(seed: int) -> World:
 
 
 def drawn(seed: int) -> Iterator[_Gang]:
-    """The gangs of the hall: one after the other for each queue in turn, until 10,000 pods are there.
-
-    Raises:
-        ValueError: the quotas of the hall do not hold so many.
-    """
+    """The gangs of the hall: one after the other for each queue in turn, until 10,000 pods are there. Raises
+    ValueError: the quotas of the hall do not hold so many."""
     rng = random.Random(f"{seed}/hall")
     left = {
         (queue.name, card): count * MILLI * _FILLED_PERCENT[queue.service_type] // 100

@@ -41,11 +41,7 @@ class Report(msgspec.Struct, kw_only=True):
 
 
 class Metrics:
-    """Counts a replay from the world's changes and the sessions' results.
-
-    Attributes:
-        reclaims: how many there were so far.
-    """
+    """Counts a replay from the world's changes and the sessions' results. ``reclaims``: how many there were so far."""
 
     def __init__(self, world: World) -> None:
         self._world = world

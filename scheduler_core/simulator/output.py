@@ -62,11 +62,7 @@ def _sentence(at: Progress) -> str:
 
 @contextlib.contextmanager
 def open_trace(name: str) -> Iterator[BinaryIO]:
-    """The file of ``--trace``.
-
-    Raises:
-        BadInput: ``unwritable_file``.
-    """
+    """The file of ``--trace``. Raises BadInput: ``unwritable_file``."""
     try:
         file = Path(name).open("wb", buffering=_BUFFER)  # noqa: SIM115 - closed below, errors of opening are separate
     except OSError as error:
@@ -76,11 +72,7 @@ def open_trace(name: str) -> Iterator[BinaryIO]:
 
 
 def write_report(report: Report, *, as_json: bool, out: str | None) -> None:
-    """Write the report to the file ``out``, or to stdout.
-
-    Raises:
-        BadInput: ``unwritable_file``.
-    """
+    """Write the report to the file ``out``, or to stdout. Raises BadInput: ``unwritable_file``."""
     text = json.dumps(report_to_json(report), sort_keys=True, indent=1) + "\n" if as_json else report_table(report)
     if out is None:
         sys.stdout.write(text)

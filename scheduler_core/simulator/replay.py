@@ -45,11 +45,7 @@ class ReplayOptions(msgspec.Struct, frozen=True, kw_only=True):
     seed: int = 42
 
     def check(self) -> None:
-        """Refuse numbers that mean nothing.
-
-        Raises:
-            BadInput: ``bad_argument`` with the option.
-        """
+        """Refuse numbers that mean nothing. Raises BadInput: ``bad_argument`` with the option."""
         for name, value, least, strict in (
             ("gang-size", self.gang_size, 1, False),
             ("hours", self.hours, 0, True),
@@ -114,11 +110,8 @@ def replay(
 
 
 def main(options: argparse.Namespace) -> int:
-    """The command: the options of the command line, with ``policy`` and ``queue_objects`` read already.
-
-    Raises:
-        BadInput: anything in the input that cannot be used.
-    """
+    """The command: the options of the command line, with ``policy`` and ``queue_objects`` read already. Raises
+    BadInput: anything in the input that cannot be used."""
     chosen = ReplayOptions(
         nodes=Path(options.nodes),
         pods=Path(options.pods),

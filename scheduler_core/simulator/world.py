@@ -1,7 +1,5 @@
-"""The simulated cluster: objects, room and time; what an API server, its controllers and its kubelets would do.
-
-No wall clock and no I/O: time passes only in :meth:`World.advance`. Each change is reported to the listeners.
-"""
+"""The simulated cluster: objects, room and time; what an API server, its controllers and its kubelets would do. No wall
+clock and no I/O: time passes only in :meth:`World.advance`. Each change is reported to the listeners."""
 
 from __future__ import annotations
 
@@ -137,11 +135,8 @@ class World:
         self.emit("upsert", "Node", node.name, Cause.UPDATED, node)
 
     def remove_node(self, name: str) -> None:
-        """Lose a node with all that runs on it; the controllers see its pods deleted.
-
-        Raises:
-            WorldError: ``NOT_FOUND``.
-        """
+        """Lose a node with all that runs on it; the controllers see its pods deleted. Raises WorldError:
+        ``NOT_FOUND``."""
         node = _found(self.nodes, "node", name)
         for key in sorted(self._use[name].held):
             self.remove_pod(key, Cause.GONE)
@@ -162,11 +157,8 @@ class World:
     # --- workloads ----------------------------------------------------------------------------------------------------
 
     def submit(self, workload: Workload) -> None:
-        """Hand in a Job or a service.
-
-        Raises:
-            WorldError: ``ALREADY_EXISTS``; ``INVALID`` for an unknown priority class or impossible numbers.
-        """
+        """Hand in a Job or a service. Raises WorldError: ``ALREADY_EXISTS``; ``INVALID`` for an unknown priority class
+        or impossible numbers."""
         if workload.key in self.workloads:
             raise WorldError(Refusal.ALREADY_EXISTS, f"workload {workload.key} exists")
         if workload.priority_class and workload.priority_class not in self.priority_classes:
@@ -182,22 +174,16 @@ class World:
         self._controllers.submit(workload)
 
     def scale(self, namespace: str, name: str, replicas: int) -> None:
-        """Set how many pods a service wants.
-
-        Raises:
-            WorldError: ``NOT_FOUND``; ``INVALID`` for a Job or a negative number.
-        """
+        """Set how many pods a service wants. Raises WorldError: ``NOT_FOUND``; ``INVALID`` for a Job or a negative
+        number."""
         state = _found(self.workloads, "workload", f"{namespace}/{name}")
         if state.workload.owner_kind is not OwnerKind.REPLICA_SET or replicas < 0:
             raise WorldError(Refusal.INVALID, f"{state.workload.key} cannot be scaled to {replicas}")
         self._controllers.scale(state, replicas)
 
     def delete_workload(self, namespace: str, name: str) -> None:
-        """Delete a workload, its gang and its pods (those that run after the grace).
-
-        Raises:
-            WorldError: ``NOT_FOUND``.
-        """
+        """Delete a workload, its gang and its pods (those that run after the grace). Raises WorldError:
+        ``NOT_FOUND``."""
         self._controllers.delete(_found(self.workloads, "workload", f"{namespace}/{name}"))
 
     # --- what a scheduler writes --------------------------------------------------------------------------------------
@@ -230,13 +216,8 @@ class World:
         self.schedule(self.start_delay * (1.0 + share), EventKind.START, key, pod.uid)
 
     def evict(self, key: str, *, uid: str | None = None, cause: Cause = Cause.EVICTED) -> None:
-        """Ask the pod ``key`` to leave: it is gone after the grace, at once when it was not bound.
-
-        A pod that is leaving already is left alone.
-
-        Raises:
-            WorldError: ``NOT_FOUND``, ``UID_MISMATCH``.
-        """
+        """Ask the pod ``key`` to leave: it is gone after the grace, at once when it was not bound. A pod that is
+        leaving already is left alone. Raises WorldError: ``NOT_FOUND``, ``UID_MISMATCH``."""
         pod = self._pod(key, uid)
         if pod.deleted is not None:
             return
@@ -248,11 +229,8 @@ class World:
         self._controllers.leaving(pod, cause)
 
     def set_group_status(self, key: str, phase: GangPhase, conditions: tuple[GangCondition, ...] = ()) -> None:
-        """Write the status of a PodGroup; a Job whose gang is admitted gets its pods.
-
-        Raises:
-            WorldError: ``NOT_FOUND``.
-        """
+        """Write the status of a PodGroup; a Job whose gang is admitted gets its pods. Raises WorldError:
+        ``NOT_FOUND``."""
         group = _found(self.pod_groups, "pod group", key)
         if group.phase is phase and group.conditions == conditions:
             return

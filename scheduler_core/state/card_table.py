@@ -1,7 +1,5 @@
-"""The table of single cards: one row for each card of each node, in milli-cards.
-
-Node sums cannot say whether a share fits: 0.6 + 0.6 + 0.8 does not fit two cards although the sum does.
-"""
+"""The table of single cards: one row for each card of each node, in milli-cards. Node sums cannot say whether a share
+fits: 0.6 + 0.6 + 0.8 does not fit two cards although the sum does."""
 
 from __future__ import annotations
 

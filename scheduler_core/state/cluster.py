@@ -25,10 +25,8 @@ class Place(msgspec.Struct, frozen=True, gc=False):
 
 
 class Cluster:
-    """Node, card, task and gang tables and the queue ledger of one session.
-
-    Every change goes through :meth:`move`, so that the tables never disagree.
-    """
+    """Node, card, task and gang tables and the queue ledger of one session. Every change goes through :meth:`move`, so
+    that the tables never disagree."""
 
     def __init__(self, snapshot: Snapshot, workspace: Workspace) -> None:
         workspace.load(snapshot)

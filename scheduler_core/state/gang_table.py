@@ -130,10 +130,8 @@ class GangTable:
         return found
 
     def in_need(self) -> list[int]:
-        """Gangs with a member that waits, is gated or promised, or with fewer members in place than minMember.
-
-        Not those of which all that is left is leaving.
-        """
+        """Gangs with a member that waits, is gated or promised, or with fewer members in place than minMember. Not
+        those of which all that is left is leaving."""
         counts = self.counts
         need = (counts[PENDING] > 0) | (counts[PIPELINED] > 0) | (counts[GATED] > 0)
         need |= (self.ready_count < self.min_member) & ((counts[RELEASING] == 0) | (self.ready_count > 0))

@@ -52,12 +52,8 @@ class MemberRows:
         return other
 
     def change(self, members: dict[int, list[int]], numbers: Ints, size: int) -> None:
-        """Gangs have these members now, in this order. O(members), as one copy of them.
-
-        Args:
-            members: task slots in their order, by number. numbers: int64 (G,), number by position. size: how many
-                numbers there are.
-        """
+        """Gangs have these members now, in this order. O(members), as one copy of them. ``members``: task slots in
+        their order, by number. ``numbers``: int64 (G,), number by position. ``size``: how many numbers there are."""
         self._make_room(size)
         changed = np.fromiter(members.keys(), dtype=np.int64, count=len(members))
         sizes = np.fromiter(map(len, members.values()), dtype=np.int64, count=len(members))

@@ -18,11 +18,8 @@ PHASE_PENDING, PHASE_INQUEUE, PHASE_RUNNING, PHASE_UNKNOWN, PHASE_COMPLETED = ra
 
 
 class Phases:
-    """Phase of each gang; reads and writes like a list of :class:`GangPhase`.
-
-    Attributes:
-        codes: int8 (G,), position in :data:`PHASES`.
-    """
+    """Phase of each gang; reads and writes like a list of :class:`GangPhase`. ``codes``: int8 (G,), position in
+    :data:`PHASES`."""
 
     def __init__(self, codes: Codes) -> None:
         self.codes = codes

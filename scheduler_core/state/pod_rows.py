@@ -109,11 +109,8 @@ class PodRows:
         return other
 
     def change(self, pods: Mapping[str, Pod | None], noted: Mapping[str, PodNotes]) -> None:
-        """Write pods under their names; None takes one out. O(changes).
-
-        Args:
-            noted: notes of pods, as far as they are made already.
-        """
+        """Write pods under their names; None takes one out. O(changes). ``noted``: notes of pods, as far as they are
+        made already."""
         gone: list[int] = []
         come: dict[str, Pod] = {}
         slot_of, known = self.slot_of, self.tasks.pods

@@ -75,12 +75,8 @@ class QueueLedger:
         )
 
     def sums(self, tasks: TaskTable, gang_queue: Ints, charge: Ints) -> tuple[Ints, Ints]:
-        """``allocated`` and ``pipelined`` counted again from the tasks, O(tasks).
-
-        Args:
-            gang_queue: int64 (G,), queue of each gang.
-            charge: int64 (3, classes): cpu, memory, milli-cards that a task of each class counts.
-        """
+        """``allocated`` and ``pipelined`` counted again from the tasks, O(tasks). ``gang_queue``: int64 (G,), queue of
+        each gang. ``charge``: int64 (3, classes): cpu, memory, milli-cards that a task of each class counts."""
         found = []
         charged = tasks.live & CHARGED[tasks.status]
         promised = tasks.live & (tasks.status == TaskStatus.PIPELINED)

@@ -73,9 +73,7 @@ class RelationTable:
 
     def of_class(self, pod: Pod) -> tuple[Relations | None, tuple[int, ...]] | None:
         """What of the pod's relations makes tasks differ: its own terms, and which acting or own subjects it matches.
-
-        None for a pod that says nothing of others and that the acting terms of no other name.
-        """
+        None for a pod that says nothing of others and that the acting terms of no other name."""
         if not self.subjects:
             return None
         own = pod.relations

@@ -17,10 +17,8 @@ _REPAIR_SHARE = 4
 
 
 class SpareTables:
-    """A node table and a card table that differ from those of the workspace at some nodes only.
-
-    Whatever a session changes is in the log of its node table.
-    """
+    """A node table and a card table that differ from those of the workspace at some nodes only. Whatever a session
+    changes is in the log of its node table."""
 
     def __init__(self) -> None:
         self._tables: tuple[NodeTable, CardTable] | None = None

@@ -81,10 +81,8 @@ class Workspace:
         return self.gangs.facts
 
     def load(self, snapshot: Snapshot) -> None:
-        """Bring the tables up to ``snapshot``.
-
-        O(changes) where the lists of the snapshot know what changed, and a comparison of all pods where they do not.
-        """
+        """Bring the tables up to ``snapshot``. O(changes) where the lists of the snapshot know what changed, and a
+        comparison of all pods where they do not."""
         before = self._loaded
         if before is snapshot:
             return

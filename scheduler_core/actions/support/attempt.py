@@ -56,12 +56,8 @@ class Attempt:
 def record(
     session: Session, action: str, attempt: Attempt, work_lost: dict[int, int], *, rule: str = "", verb: str = ""
 ) -> None:
-    """Write evictions and the reclaim down.
-
-    Args:
-        work_lost: milli-cards x milliseconds that each leaving task loses.
-        rule, verb: what allowed it and what was done, in words; empty = reclaim's.
-    """
+    """Write evictions and the reclaim down. ``work_lost``: milli-cards x milliseconds that each leaving task loses.
+    ``rule``, ``verb``: what allowed it and what was done, in words; empty = reclaim's."""
     tasks = session.tasks
     taken = {place for task in attempt.backed for place in _cards_held(session, task)}
     leaving = [task for unit in attempt.units for task in unit.members]

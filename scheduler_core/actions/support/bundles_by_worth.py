@@ -23,11 +23,8 @@ Key = str | tuple[int, ...]
 
 
 class Offer(msgspec.Struct, frozen=True, gc=False):
-    """What one gang offers: single members that it can spare, the first to go first, or all that it has.
-
-    Attributes:
-        gang: its position. whole: one bundle of all members, else singles. parts: the bundles. worth: see the module.
-    """
+    """What one gang offers: single members that it can spare, the first to go first, or all that it has. ``gang``: its
+    position. ``whole``: one bundle of all members, else singles. ``parts``: the bundles. ``worth``: see the module."""
 
     gang: int
     whole: bool
@@ -52,11 +49,8 @@ class Demand:
                     self.need[key] = self.need.get(key, 0) + amount
 
     def share(self, tasks: Iterable[int], *, local: bool) -> Fraction:
-        """Sum over the asked resources of what the tasks hold over what is needed.
-
-        Args:
-            local: count only what lies on nodes that could be used, and not more than is needed.
-        """
+        """Sum over the asked resources of what the tasks hold over what is needed. ``local``: count only what lies on
+        nodes that could be used, and not more than is needed."""
         held = dict.fromkeys(self.need, 0)
         for task in tasks:
             if local and not self._useful[self._session.tasks.node[task]]:

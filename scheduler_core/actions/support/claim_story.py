@@ -65,11 +65,8 @@ def new_story(search: VictimSearch, claims: int) -> Story:
 
 
 class ClaimRecorder:
-    """Records in the session what has happened since the last call.
-
-    Args:
-        action: name. seconds: how long freed room stays promised. cool: how long evicted gangs are left alone.
-    """
+    """Records in the session what has happened since the last call. ``action``: name. ``seconds``: how long freed room
+    stays promised. ``cool``: how long evicted gangs are left alone."""
 
     def __init__(self, session: Session, victims: Victims, *, action: str, seconds: float, cool: float) -> None:
         self._session, self._victims = session, victims

@@ -147,11 +147,8 @@ class CompiledClaims(CompiledTurns):
         return kind, len(known)
 
     def serve(self, waiting: Bools, by_hand: Callable[[int], None], record: ClaimRecorder) -> None:
-        """Serve the gangs of ``waiting``.
-
-        Args:
-            by_hand: the turn of a gang that is not plain. record: writes down what the loop did.
-        """
+        """Serve the gangs of ``waiting``. ``by_hand``: the turn of a gang that is not plain. ``record``: writes down
+        what the loop did."""
         session, control = self._session, self._claims.control
         self._line_up(waiting)
         rest = (self._turns, self._rules, self._search.field, self._leavers)

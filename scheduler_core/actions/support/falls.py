@@ -84,11 +84,8 @@ def leavers(session: Session, at: Index, over: Sequence[bool], lost: Sequence[in
 
 
 def record_evictions(session: Session, action: str, falls: Sequence[Fall], later: Sequence[Move] = ()) -> None:
-    """Note evictions and reclaims; they are written when they are read.
-
-    Args:
-        later: what others have gained since the last record.
-    """
+    """Note evictions and reclaims; they are written when they are read. ``later``: what others have gained since the
+    last record."""
     trace, gangs, ledger = session.trace, session.gangs, session.ledger
     words = Words(
         gangs.names,

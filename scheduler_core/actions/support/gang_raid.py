@@ -208,11 +208,8 @@ def _together(parts: Iterable[Unit]) -> list[Unit]:
 
 
 def _fewest(trial: Trial, parts: list[Unit], best: Outcome) -> list[Unit]:
-    """The first parts that bring most, without those that turn out not to be needed, the last ones first.
-
-    Args:
-        best: what cannot be bettered; it is looked for among ever more parts, so that few are tried where few will do.
-    """
+    """The first parts that bring most, without those that turn out not to be needed, the last ones first. ``best``:
+    what cannot be bettered; it is looked for among ever more parts, so that few are tried where few will do."""
     low, high = 0, 1
     while (goal := trial.outcome(_together(parts[:high]))) < best and high < len(parts):
         low, high = high, min(2 * high, len(parts))

@@ -1,7 +1,5 @@
-"""Who stays whatever plugins say, for the actions that take by priority or send away (contracts 3.2).
-
-With ``compatibility: volcano`` only what upstream itself looks at is left: the pod's own ``volcano.sh/preemptable``.
-"""
+"""Who stays whatever plugins say, for the actions that take by priority or send away (contracts 3.2). With
+``compatibility: volcano`` only what upstream itself looks at is left: the pod's own ``volcano.sh/preemptable``."""
 
 from __future__ import annotations
 

@@ -14,11 +14,8 @@ from scheduler_core.model.podgroup import GangPhase
 def keep(
     session: Session, attempt: Attempt, guards: Guards, *, action: str, rule: str, verb: str, seconds: float
 ) -> None:
-    """Commit the attempt's statement and write down what it means.
-
-    Args:
-        action, rule, verb: for the record. seconds: how long freed room stays promised; 0 = not beyond the session.
-    """
+    """Commit the attempt's statement and write down what it means. ``action``, ``rule``, ``verb``: for the record.
+    ``seconds``: how long freed room stays promised; 0 = not beyond the session."""
     gang = attempt.gang
     lost = {task: guards.work_lost(task) for unit in attempt.units for task in unit.members}
     session.commit(attempt.statement)

@@ -1,7 +1,5 @@
-"""Which waiting tasks may take from others at all.
-
-Source: volcano-semantics 3.4; Kubernetes' PodEligibleToPreemptOthers.
-"""
+"""Which waiting tasks may take from others at all. Source: volcano-semantics 3.4; Kubernetes'
+PodEligibleToPreemptOthers."""
 
 from __future__ import annotations
 

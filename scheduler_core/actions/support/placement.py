@@ -12,10 +12,8 @@ from scheduler_core.state.task_class import TaskClass
 def allowed_options(
     session: Session, queue: int, cls: TaskClass, point: str = "allocatable", *, task: int = -1
 ) -> tuple[list[bool], Shortfall | None]:
-    """Which card types of the request the queue's quota has room for, and the first refusal.
-
-    One entry for a class that asks for no card. ``task``: whose request it is, -1 = that of any task of the class.
-    """
+    """Which card types of the request the queue's quota has room for, and the first refusal. One entry for a class that
+    asks for no card. ``task``: whose request it is, -1 = that of any task of the class."""
     session.asked_task = task
     options, first = [], None
     for card in cls.cards or (-1,):
@@ -43,11 +41,8 @@ def place(
     future: bool = True,
     point: str = "allocatable",
 ) -> Spot | None:
-    """Find the best spot for one task and take it; None when there is none.
-
-    Args:
-        now, future: whether spots that are free now, or only once something has left, will do.
-    """
+    """Find the best spot for one task and take it; None when there is none. ``now``, ``future``: whether spots that are
+    free now, or only once something has left, will do."""
     gang = int(session.tasks.gang[task])
     cls = session.cluster.class_of(task)
     options, _ = allowed_options(session, session.queue_of(gang), cls, point, task=task)

@@ -43,11 +43,7 @@ _ZONE = "topology.kubernetes.io/zone"
 
 
 class PodCycle:
-    """All pods of the session that are due, one cycle each.
-
-    Args:
-        values: arguments of action ``allocate``.
-    """
+    """All pods of the session that are due, one cycle each. ``values``: arguments of action ``allocate``."""
 
     def __init__(self, session: Session, values: Mapping[str, Any]) -> None:
         self._session, self._now = session, session.now

@@ -119,10 +119,8 @@ def of_queues(session: Session, point: str, mixed: bool = False) -> list[Callabl
 
 
 class Kinds:
-    """Kinds of tasks: their class, and what plugins say of all tasks of their queue.
-
-    A kind is a number; kinds of one class lie side by side.
-    """
+    """Kinds of tasks: their class, and what plugins say of all tasks of their queue. A kind is a number; kinds of one
+    class lie side by side."""
 
     def __init__(self, session: Session) -> None:
         self._session = session

@@ -1,7 +1,5 @@
-"""Promises that outlive a session: room that eviction freed stays with the gang it was freed for.
-
-Source: traps 13, pitfall 8 of the semantics, contracts 3.
-"""
+"""Promises that outlive a session: room that eviction freed stays with the gang it was freed for. Source: traps 13,
+pitfall 8 of the semantics, contracts 3."""
 
 from __future__ import annotations
 
@@ -53,10 +51,7 @@ def settle_promises(session: Session, statement: Statement, gang: int) -> None:
 
 def reserve(session: Session, gang: int, leaving: Iterable[int], seconds: float) -> None:
     """Promise a gang the places of its reclaim beyond this session, each with the pods that must leave it first.
-
-    Args:
-        leaving: tasks that leave for it.
-    """
+    ``leaving``: tasks that leave for it."""
     tasks, gone = session.tasks, list(leaving)
     promised = session.gangs.with_status(gang, TaskStatus.PIPELINED)
     held_by = zip(tasks.node[gone].tolist(), (tasks.keys[task] for task in gone), strict=True)
@@ -72,12 +67,8 @@ def keep(
     leaving: Iterable[tuple[int, str]],
     seconds: float,
 ) -> None:
-    """The same for places that the caller names.
-
-    Args:
-        places: pod, node, card type and cards of each task that has a promise.
-        leaving: node and name of each pod that leaves.
-    """
+    """The same for places that the caller names. ``places``: pod, node, card type and cards of each task that has a
+    promise. ``leaving``: node and name of each pod that leaves."""
     axes, kept, now, name = session.axes, session.reservations, session.now, session.gangs.names[gang]
     victims: dict[int, list[str]] = {}
     for node, pod in leaving:

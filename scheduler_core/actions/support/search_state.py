@@ -120,10 +120,8 @@ class State:
         return level
 
     def refused(self, queue: int) -> tuple[Refusal, ...]:
-        """Candidates that rules or votes keep, each with its rule; the cheapest ones where there are many.
-
-        Claimants of several queues may share the state, but no claimant's own queue has candidates.
-        """
+        """Candidates that rules or votes keep, each with its rule; the cheapest ones where there are many. Claimants of
+        several queues may share the state, but no claimant's own queue has candidates."""
         if queue not in self._refused:
             search, session, verdict = self._search, self._session, self.verdict
             kept: Bools = self._kept & (session.gangs.queue != queue)
@@ -174,10 +172,7 @@ class State:
 
     def passed_over(self, chosen: list[Unit], count: int, limits: list[int]) -> tuple[Option, ...]:
         """The cheapest gangs that may be taken, cost less than the chosen ones together, and were not, each with why.
-
-        Args:
-            chosen: what :meth:`solve` found last, for ``count`` tasks and with these limits.
-        """
+        ``chosen``: what :meth:`solve` found last, for ``count`` tasks and with these limits."""
         units = self._search.field.units
         # The chosen ones may be on their way out already: their units say no longer what they were.
         top = max(self._search.rank_of_level(unit.level) for unit in chosen)

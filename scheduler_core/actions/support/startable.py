@@ -167,9 +167,7 @@ class Startable:
 
     def _parts_of(self, gang: int) -> Parts:
         """The pods that make its minimum in their order, equal ones that follow each other as one shape and a number.
-
-        None when no node will ever have room for one of them.
-        """
+        None when no node will ever have room for one of them."""
         session = self._session
         tasks, count = session.pending_tasks(gang), session.needed(gang)
         runs = [(index, len(list(run))) for index, run in groupby(session.tasks.cls[tasks[:count]].tolist())]
@@ -185,10 +183,8 @@ class Startable:
         return self._number_of[index]
 
     def _declared(self, group: PodGroup, count: int) -> Parts:
-        """A Job whose pods are not made yet: what its PodGroup asks for, in ``count`` equal parts, rounded up.
-
-        A card type of which it asks for fewer cards than it has pods is for that many pods alone.
-        """
+        """A Job whose pods are not made yet: what its PodGroup asks for, in ``count`` equal parts, rounded up. A card
+        type of which it asks for fewer cards than it has pods is for that many pods alone."""
         axes = self._session.axes
         cpu = memory = 0
         if group.min_resources is not None:

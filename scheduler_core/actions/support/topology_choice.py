@@ -43,11 +43,8 @@ class NodeChoice(msgspec.Struct, frozen=True, gc=False):
 def choose_node(
     session: Session, statement: Statement, task: int, units: Sequence[Unit], limits: Limits | None
 ) -> NodeChoice | None:
-    """The best node for one task, given the bundles that may go; the statement is left as it was.
-
-    Args:
-        limits: None = all nodes are candidates. O(nodes x bundles there).
-    """
+    """The best node for one task, given the bundles that may go; the statement is left as it was. ``limits``: None =
+    all nodes are candidates. O(nodes x bundles there)."""
     by_node: dict[int, list[Unit]] = {}
     for unit in everything(units):
         for node in sorted({int(session.tasks.node[member]) for member in unit.members}):

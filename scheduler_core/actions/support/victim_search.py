@@ -43,9 +43,7 @@ from scheduler_core.state.task_class import TaskClass
 
 class GangColumns(msgspec.Struct, frozen=True, gc=False):
     """What PodGroups say, as columns: priority, never to be taken, no PodEvicted policy, namespace of the system.
-
-    ``rank`` is the place of the priority among ``priorities``.
-    """
+    ``rank`` is the place of the priority among ``priorities``."""
 
     groups: Sequence[PodGroup]
     priorities: Ints

@@ -69,10 +69,8 @@ class Electorate:
         self._votes = _row_votes(session, vote.voters, self._by_row)
 
     def vote(self, startable: Startable | None = None) -> Votes:
-        """Test each gang once and promise its minimum to each that is admitted; earlier promises are withdrawn.
-
-        With ``startable`` those who have no room now are tested after all others.
-        """
+        """Test each gang once and promise its minimum to each that is admitted; earlier promises are withdrawn. With
+        ``startable`` those who have no room now are tested after all others."""
         session = self._session
         withdraw_promises(session, self._chosen)
         size = len(session.gangs)

@@ -58,10 +58,8 @@ class RawToleration(msgspec.Struct, gc=False):
 
 
 def required_terms(affinity: RawNodeAffinity | None) -> tuple[NodeSelectorTerm, ...] | None:
-    """The disjunction of required terms; None = no demand, empty = no node can match.
-
-    An empty term matches no node in Kubernetes, so it is left out of the disjunction.
-    """
+    """The disjunction of required terms; None = no demand, empty = no node can match. An empty term matches no node in
+    Kubernetes, so it is left out of the disjunction."""
     if affinity is None or affinity.required is None:
         return None
     path = ".spec.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms"

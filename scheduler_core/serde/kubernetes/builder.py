@@ -141,9 +141,7 @@ class SnapshotBuilder:
 
     def revisions(self) -> dict[str, PodGroup]:
         """What PodGroups that TideSched made for workloads would be if it made them now, where they differ from that.
-
-        By namespace/name, as of the last build.
-        """
+        By namespace/name, as of the last build."""
         return dict(self._groups.revisions)
 
     def build(self) -> Snapshot:
@@ -287,10 +285,8 @@ class SnapshotBuilder:
         )
 
     def _settle_at_once(self, kind: str, key: str) -> None:
-        """Settle a pod as it comes, so that a snapshot finds it ready; what settles it may still change until then.
-
-        Not before the first snapshot, when all is still coming in, nor where pods take the place of missing ones.
-        """
+        """Settle a pod as it comes, so that a snapshot finds it ready; what settles it may still change until then. Not
+        before the first snapshot, when all is still coming in, nor where pods take the place of missing ones."""
         records = self._records
         if not self._built or self._founded != ({}, {}) or records["BatchProcess"] or records["TFJob"]:
             return
@@ -309,10 +305,8 @@ class SnapshotBuilder:
             self._settle_gangs()
 
     def _settle_gangs(self) -> None:
-        """Look at gangs as their objects come, each once before a snapshot does: pods may come for a long time.
-
-        The one of which something came last has to wait: there is more to come.
-        """
+        """Look at gangs as their objects come, each once before a snapshot does: pods may come for a long time. The one
+        of which something came last has to wait: there is more to come."""
         *ready, last = self._coming
         self._coming = {last: None}
         self._seen.update(dict.fromkeys(ready))

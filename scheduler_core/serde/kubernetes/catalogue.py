@@ -12,11 +12,8 @@ WHOLE_CARD = "nvidia.com/gpu"
 
 
 class Catalogue:
-    """The card types of all nodes; the first definition of a name counts.
-
-    Attributes:
-        types: by name. resources: the extended resources that count cards. conflicts: names with two resources.
-    """
+    """The card types of all nodes; the first definition of a name counts. ``types``: by name. ``resources``: the
+    extended resources that count cards. ``conflicts``: names with two resources."""
 
     def __init__(self, types: Iterable[CardType]) -> None:
         self.types: dict[str, CardType] = {}

@@ -38,11 +38,7 @@ class RawBudget(msgspec.Struct):
 
 
 def read_disruption_budget(obj: object) -> DisruptionBudget:
-    """Decode one PodDisruptionBudget.
-
-    Raises:
-        BadInput: with the path below the object.
-    """
+    """Decode one PodDisruptionBudget. Raises BadInput: with the path below the object."""
     raw = decode(obj, RawBudget)
     spec, status = raw.spec or RawBudgetSpec(), raw.status
     return DisruptionBudget(

@@ -84,11 +84,7 @@ class FoundingRecord(msgspec.Struct, frozen=True):
 
 
 def read_batch_process(obj: object, scheduler: str) -> FoundingRecord:
-    """Decode one BatchProcess.
-
-    Raises:
-        BadInput: with the path below the object.
-    """
+    """Decode one BatchProcess. Raises BadInput: with the path below the object."""
     raw = decode(obj, RawBatchProcess)
     spec = raw.spec or RawBatchSpec()
     gang = spec.pod_group or RawBatchGroup()
@@ -110,11 +106,8 @@ def read_batch_process(obj: object, scheduler: str) -> FoundingRecord:
 
 
 def read_tf_job(obj: object, scheduler: str) -> FoundingRecord:
-    """Decode one TFJob; label ``pod-group.scheduling.sigs.k8s.io/min-available`` gives the size of the gang.
-
-    Raises:
-        BadInput: with the path below the object.
-    """
+    """Decode one TFJob; label ``pod-group.scheduling.sigs.k8s.io/min-available`` gives the size of the gang. Raises
+    BadInput: with the path below the object."""
     raw = decode(obj, RawTFJob)
     roles: dict[str, tuple[int, dict[str, Any]]] = {}
     name, wanted = raw.metadata.name, None
@@ -132,11 +125,7 @@ def read_tf_job(obj: object, scheduler: str) -> FoundingRecord:
 
 
 def min_available(text: str, path: str) -> int:
-    """The number in the label that gives the size of a gang.
-
-    Raises:
-        BadInput: ``bad_value``.
-    """
+    """The number in the label that gives the size of a gang. Raises BadInput: ``bad_value``."""
     try:
         return min(at_least(0, int(text), path), 2**31 - 1)
     except BadInput:

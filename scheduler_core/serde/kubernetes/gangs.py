@@ -51,11 +51,8 @@ def completed(
     catalogue: Catalogue,
     priorities: Priorities,
 ) -> PodGroup:
-    """A PodGroup of the input with what its class, its owner and its pods say of it.
-
-    Args:
-        job_key: the Job whose PodGroup has this name, for one that has neither an owner nor pods; empty for none.
-    """
+    """A PodGroup of the input with what its class, its owner and its pods say of it. ``job_key``: the Job whose
+    PodGroup has this name, for one that has neither an owner nor pods; empty for none."""
     group = record.group
     fields: dict[str, object] = {"priority": priorities.value(group.priority_class)}
     kind, name = group.owner_kind, group.owner_name
@@ -119,11 +116,8 @@ def group_of_job(job: JobRecord, name: str, catalogue: Catalogue, priorities: Pr
 
 
 def group_of_pods(name: str, members: list[PodRecord], owners: Owners, priorities: Priorities) -> PodGroup:
-    """The PodGroup that a controller would make for pods that have none.
-
-    Args:
-        name: as the pods have it. members: the pods, by name; at least one.
-    """
+    """The PodGroup that a controller would make for pods that have none. ``name``: as the pods have it. ``members``:
+    the pods, by name; at least one."""
     first = members[0]
     pod, namespace = first.pod, first.pod.namespace
     owner = pod.owner

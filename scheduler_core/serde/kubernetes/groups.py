@@ -60,12 +60,8 @@ class Groups:
         catalogue: Catalogue,
         classes: Classes,
     ) -> None:
-        """Look at some gangs again, and at those that depend on these Jobs.
-
-        Args:
-            stale: gangs whose PodGroup or members have changed; None = all.
-            records: the PodGroups of the input.
-        """
+        """Look at some gangs again, and at those that depend on these Jobs. ``stale``: gangs whose PodGroup or members
+        have changed; None = all. ``records``: the PodGroups of the input."""
         self._records, self._pods, self._from = records, pods, owners
         self._catalogue, self._classes = catalogue, classes
         touched: dict[str, None] = {}

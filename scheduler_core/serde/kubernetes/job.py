@@ -149,11 +149,7 @@ class JobRecord(msgspec.Struct, frozen=True):
 
 
 def read_job(obj: object) -> JobRecord:
-    """Decode one Volcano Job.
-
-    Raises:
-        BadInput: with the path below the object.
-    """
+    """Decode one Volcano Job. Raises BadInput: with the path below the object."""
     raw = decode(obj, RawJob)
     meta, spec = raw.metadata, raw.spec or RawJobSpec()
     tasks = tuple(_task(task, i) for i, task in enumerate(spec.tasks or ()))

@@ -79,11 +79,7 @@ class NodeRecord(msgspec.Struct, frozen=True):
 
 
 def read_node(obj: object) -> NodeRecord:
-    """Decode one Node.
-
-    Raises:
-        BadInput: with the path below the object.
-    """
+    """Decode one Node. Raises BadInput: with the path below the object."""
     raw = decode(obj, RawNode)
     spec, status = raw.spec or RawNodeSpec(), raw.status or RawNodeStatus()
     field = "capacity" if status.allocatable is None else "allocatable"

@@ -70,11 +70,7 @@ class NamespaceRecord(msgspec.Struct, frozen=True):
 
 
 def read_numa(obj: object) -> NumaTopology:
-    """Decode one Numatopology.
-
-    Raises:
-        BadInput: with the path below the object.
-    """
+    """Decode one Numatopology. Raises BadInput: with the path below the object."""
     raw = decode(obj, RawNuma)
     spec = raw.spec or RawNumaSpec()
     policies = spec.policies or {}
@@ -103,11 +99,7 @@ def read_numa(obj: object) -> NumaTopology:
 
 
 def read_metrics(obj: object) -> NodeMetrics:
-    """Decode one NodeMetrics.
-
-    Raises:
-        BadInput: with the path below the object.
-    """
+    """Decode one NodeMetrics. Raises BadInput: with the path below the object."""
     raw = decode(obj, RawMetrics)
     cpu, memory, _ = read_resources(raw.usage, ".usage")
     return NodeMetrics(
@@ -119,22 +111,15 @@ def read_metrics(obj: object) -> NodeMetrics:
 
 
 def read_namespace(obj: object) -> NamespaceRecord:
-    """Decode one Namespace. As every API server does, the name counts as a label too.
-
-    Raises:
-        BadInput: with the path below the object.
-    """
+    """Decode one Namespace. As every API server does, the name counts as a label too. Raises BadInput: with the path
+    below the object."""
     meta = decode(obj, RawNamespace).metadata
     labels: dict[str, Scalar] = {_NAME_LABEL: meta.name, **(meta.labels or {})}
     return NamespaceRecord(Namespace(name=meta.name, labels=texts(labels)), texts(meta.annotations))
 
 
 def cpu_set(text: str, path: str) -> tuple[int, ...]:
-    """``0-3,8`` to its numbers.
-
-    Raises:
-        BadInput: ``bad_value``.
-    """
+    """``0-3,8`` to its numbers. Raises BadInput: ``bad_value``."""
     found: dict[int, None] = {}
     for part in text.split(",") if text.strip() else ():
         first, dash, last = part.strip().partition("-")

@@ -80,11 +80,7 @@ class PodRecord(msgspec.Struct, frozen=True):
 
 
 def read_pod(obj: object) -> PodRecord:
-    """Decode one Pod.
-
-    Raises:
-        BadInput: with the path below the object.
-    """
+    """Decode one Pod. Raises BadInput: with the path below the object."""
     raw = decode(obj, RawPod)
     meta, spec, status = raw.metadata, raw.spec or RawPodSpec(), raw.status or RawPodStatus()
     notes, labels = texts(meta.annotations), texts(meta.labels)

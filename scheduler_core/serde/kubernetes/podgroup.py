@@ -89,10 +89,7 @@ class GangNotes(msgspec.Struct, frozen=True):
 
 def read_notes(notes: Mapping[str, str], labels: Mapping[str, str], path: str = ".metadata.annotations") -> GangNotes:
     """Read a gang's annotations. One that cannot be read makes the gang misconfigured; it does not stop the reading.
-
-    Raises:
-        BadInput: ``bad_quantity`` for a negative number of cards.
-    """
+    Raises BadInput: ``bad_quantity`` for a negative number of cards."""
     problems: list[str] = []
     service_type = notes.get(keys.SERVICE_TYPE, "")
     if service_type and service_type not in _SERVICE_TYPES:
@@ -124,11 +121,7 @@ def read_notes(notes: Mapping[str, str], labels: Mapping[str, str], path: str = 
 
 
 def read_pod_group(obj: object) -> PodGroupRecord:
-    """Decode one PodGroup.
-
-    Raises:
-        BadInput: with the path below the object.
-    """
+    """Decode one PodGroup. Raises BadInput: with the path below the object."""
     raw = decode(obj, RawPodGroup)
     meta, spec, status = raw.metadata, raw.spec or RawPodGroupSpec(), raw.status or RawPodGroupStatus()
     notes, labels = texts(meta.annotations), texts(meta.labels)
@@ -176,11 +169,7 @@ def read_pod_group(obj: object) -> PodGroupRecord:
 
 
 def at_least(lowest: int, value: int, path: str) -> int:
-    """``value``, if it is not below ``lowest``.
-
-    Raises:
-        BadInput: ``bad_value``.
-    """
+    """``value``, if it is not below ``lowest``. Raises BadInput: ``bad_value``."""
     if value < lowest:
         raise BadInput("bad_value", f"{value} is below {lowest}", path=path, value=value, hint=f"{lowest} or more")
     return value

@@ -144,12 +144,8 @@ def read_volume_limits(values: Mapping[str, RawQuantity | None] | None, path: st
 
 
 def read_card_counts(text: str, path: str) -> dict[str, int]:
-    """``{"NVIDIA-H200": 8, "A|B": 0.5}`` to milli-cards by card name.
-
-    Raises:
-        ValueError: not such a JSON object; the text says what would be right.
-        BadInput: ``bad_quantity`` for a negative count.
-    """
+    """``{"NVIDIA-H200": 8, "A|B": 0.5}`` to milli-cards by card name. Raises ValueError: not such a JSON object; the
+    text says what would be right. BadInput: ``bad_quantity`` for a negative count."""
     try:
         document = json.loads(text, object_pairs_hook=_once)
     except json.JSONDecodeError as error:

@@ -79,11 +79,7 @@ class RawPriorityClass(msgspec.Struct, rename="camel"):
 
 
 def read_queue(obj: object) -> Queue:
-    """Decode one Queue.
-
-    Raises:
-        BadInput: with the path below the object.
-    """
+    """Decode one Queue. Raises BadInput: with the path below the object."""
     raw = decode(obj, RawQueue)
     spec, status = raw.spec or RawQueueSpec(), raw.status or RawQueueStatus()
     notes = texts(raw.metadata.annotations)
@@ -124,11 +120,7 @@ def read_queue(obj: object) -> Queue:
 
 
 def read_priority_class(obj: object) -> PriorityClass:
-    """Decode one PriorityClass.
-
-    Raises:
-        BadInput: with the path below the object.
-    """
+    """Decode one PriorityClass. Raises BadInput: with the path below the object."""
     raw = decode(obj, RawPriorityClass)
     return PriorityClass(
         name=raw.metadata.name,

@@ -66,11 +66,8 @@ def relations(
     namespace: str,
     labels: Mapping[str, str],
 ) -> Relations | None:
-    """What a pod with these labels says of others; None = nothing.
-
-    Raises:
-        BadInput: ``bad_value`` with the path below the pod.
-    """
+    """What a pod with these labels says of others; None = nothing. Raises BadInput: ``bad_value`` with the path below
+    the pod."""
     found = Relations(
         affinity=_required(affinity, "podAffinity", namespace, labels),
         anti_affinity=_required(anti_affinity, "podAntiAffinity", namespace, labels),

@@ -49,11 +49,7 @@ class RawResourceQuota(msgspec.Struct):
 
 
 def read_resource_quota(obj: object) -> ResourceQuota:
-    """Decode one ResourceQuota.
-
-    Raises:
-        BadInput: with the path below the object.
-    """
+    """Decode one ResourceQuota. Raises BadInput: with the path below the object."""
     raw = decode(obj, RawResourceQuota)
     spec = raw.spec or RawQuotaSpec()
     scopes = list(spec.scopes or ())

@@ -27,11 +27,8 @@ class RawLabelSelector(msgspec.Struct, rename="camel"):
 
 
 def label_selector(raw: RawLabelSelector | None, path: str) -> LabelSelector | None:
-    """The selector as a conjunction in the order of keys; None where there is none (it matches nothing).
-
-    Raises:
-        BadInput: ``bad_value`` for an operator that is none, or values that do not go with it.
-    """
+    """The selector as a conjunction in the order of keys; None where there is none (it matches nothing). Raises
+    BadInput: ``bad_value`` for an operator that is none, or values that do not go with it."""
     if raw is None:
         return None
     lines = [NodeSelectorRequirement(key, "In", (value,)) for key, value in texts(raw.match_labels).items()]

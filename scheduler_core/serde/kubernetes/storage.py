@@ -122,11 +122,7 @@ class RawStorageClass(msgspec.Struct, rename="camel"):
 
 
 def read_claim(obj: object) -> VolumeClaim:
-    """Decode one PersistentVolumeClaim.
-
-    Raises:
-        BadInput: with the path below the object.
-    """
+    """Decode one PersistentVolumeClaim. Raises BadInput: with the path below the object."""
     raw = decode(obj, RawClaim)
     meta, spec = raw.metadata, raw.spec or RawClaimSpec()
     notes = texts(meta.annotations)
@@ -148,11 +144,7 @@ def read_claim(obj: object) -> VolumeClaim:
 
 
 def read_volume(obj: object) -> Volume:
-    """Decode one PersistentVolume.
-
-    Raises:
-        BadInput: with the path below the object.
-    """
+    """Decode one PersistentVolume. Raises BadInput: with the path below the object."""
     raw = decode(obj, RawVolume)
     meta, spec = raw.metadata, raw.spec or RawVolumeSpec()
     labels = texts(meta.labels)
@@ -174,11 +166,7 @@ def read_volume(obj: object) -> Volume:
 
 
 def read_storage_class(obj: object) -> StorageClass:
-    """Decode one StorageClass.
-
-    Raises:
-        BadInput: with the path below the object.
-    """
+    """Decode one StorageClass. Raises BadInput: with the path below the object."""
     raw = decode(obj, RawStorageClass)
     mode = raw.volume_binding_mode or _MODES[0]
     if mode not in _MODES:

@@ -21,10 +21,8 @@ from scheduler_core.serde.kubernetes.settled import settle
 def with_pods_to_come(
     group: PodGroup, job: JobRecord | None, catalogue: Catalogue, classes: Classes, schedulers: frozenset[str]
 ) -> PodGroup:
-    """The gang of a Job that has no pods yet, with those that it will have; as it is where they cannot be known.
-
-    A pod without a priority of its own has that of the gang, as a controller would give it.
-    """
+    """The gang of a Job that has no pods yet, with those that it will have; as it is where they cannot be known. A pod
+    without a priority of its own has that of the gang, as a controller would give it."""
     if job is None or not job.templates or group.unsupported or group.problem:
         return group
     least = {task.name: count for task, count in minimal_pods(job, classes)}

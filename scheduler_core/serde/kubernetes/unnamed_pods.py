@@ -12,10 +12,8 @@ from scheduler_core.serde.kubernetes.podgroup import PodGroupRecord
 
 
 class UnnamedPods:
-    """Which of the pods they are, and which PodGroup each belongs to as of the last look.
-
-    The Job's own controller writes the name on its pods, so a cluster has none of them; files written by hand do.
-    """
+    """Which of the pods they are, and which PodGroup each belongs to as of the last look. The Job's own controller
+    writes the name on its pods, so a cluster has none of them; files written by hand do."""
 
     def __init__(self) -> None:
         self._job_of: dict[str, str] = {}
@@ -28,10 +26,8 @@ class UnnamedPods:
         groups: Mapping[str, PodGroupRecord],
         jobs: Mapping[str, JobRecord],
     ) -> list[str]:
-        """Look at pods that came, changed or went; returns those whose PodGroup is another one now.
-
-        O(stale) where there are none, else O(pods + PodGroups).
-        """
+        """Look at pods that came, changed or went; returns those whose PodGroup is another one now. O(stale) where
+        there are none, else O(pods + PodGroups)."""
         for key in stale:
             record = pods.get(key)
             if record is not None and record.job:

@@ -40,11 +40,7 @@ class WorkloadRecord(msgspec.Struct, frozen=True):
 
 
 def read_workload(obj: object) -> WorkloadRecord:
-    """Decode one ReplicaSet or Deployment.
-
-    Raises:
-        BadInput: with the path below the object.
-    """
+    """Decode one ReplicaSet or Deployment. Raises BadInput: with the path below the object."""
     raw = decode(obj, RawWorkload)
     meta, spec = raw.metadata, raw.spec or RawWorkloadSpec()
     owner = owner_of(meta)
@@ -59,19 +55,13 @@ def read_workload(obj: object) -> WorkloadRecord:
 
 
 def read_unsized(obj: object) -> WorkloadRecord:
-    """Decode one workload that does not say how many pods it wants at a time (DaemonSet, batch Job).
-
-    Raises:
-        BadInput: with the path below the object.
-    """
+    """Decode one workload that does not say how many pods it wants at a time (DaemonSet, batch Job). Raises BadInput:
+    with the path below the object."""
     meta = decode(obj, RawNamed).metadata
     return WorkloadRecord(namespace_of(meta), meta.name, meta.uid, 0, "", texts(meta.annotations))
 
 
 def read_annotations(obj: object) -> dict[str, str]:
-    """The annotations of an object of which nothing else is used (a Namespace).
-
-    Raises:
-        BadInput: with the path below the object.
-    """
+    """The annotations of an object of which nothing else is used (a Namespace). Raises BadInput: with the path below
+    the object."""
     return texts(decode(obj, RawNamed).metadata.annotations)

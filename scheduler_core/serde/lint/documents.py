@@ -17,11 +17,8 @@ VOLCANO_JOBS = "batch.volcano.sh/"
 
 
 class Template(msgspec.Struct, frozen=True):
-    """A pod as it would be made: where it is, its annotations, labels and containers.
-
-    Attributes:
-        path: of the template below the object, empty for a Pod. replicas: how many of it. name: of the role.
-    """
+    """A pod as it would be made: where it is, its annotations, labels and containers. ``path``: of the template below
+    the object, empty for a Pod. ``replicas``: how many of it. ``name``: of the role."""
 
     path: str
     name: str
@@ -54,12 +51,8 @@ class Template(msgspec.Struct, frozen=True):
 
 
 class Workload(msgspec.Struct, frozen=True):
-    """One object that makes pods.
-
-    Attributes:
-        service_type: ``inference``, ``training`` or empty, by annotation and kind.
-        annotations: of the object itself. spec: its spec.
-    """
+    """One object that makes pods. ``service_type``: ``inference``, ``training`` or empty, by annotation and kind.
+    ``annotations``: of the object itself. ``spec``: its spec."""
 
     name: str
     kind: str
@@ -71,11 +64,8 @@ class Workload(msgspec.Struct, frozen=True):
 
 
 def objects(text: str | bytes, file: str | None) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """(place, object) of a file: one object, a List, or several YAML documents.
-
-    Raises:
-        BadInput: ``empty_workload`` or a malformed text.
-    """
+    """(place, object) of a file: one object, a List, or several YAML documents. Raises BadInput: ``empty_workload`` or
+    a malformed text."""
     documents = load_documents(as_text(text, file), file)
     if not documents:
         raise BadInput("empty_workload", "the file holds no object", file=file, hint="give a Kubernetes object or List")

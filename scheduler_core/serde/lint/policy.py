@@ -30,11 +30,7 @@ _NO_POLICY = ("malformed_text", "malformed_yaml", "malformed_json", "malformed_p
 
 
 def lint_policy(text: str | bytes, file: str | None = None) -> list[Finding]:
-    """Findings of a policy, in the order of the rules.
-
-    Raises:
-        BadInput: the text is no policy at all.
-    """
+    """Findings of a policy, in the order of the rules. Raises BadInput: the text is no policy at all."""
     faults: list[BadInput] = []
     try:
         policy = parse_policy(text, file, faults=faults)

@@ -1,7 +1,5 @@
-"""Lint of workloads: Deployments, Jobs, pods and queues that a cluster takes and that do not behave as they read.
-
-Rules are asked of each object alone, as it would be applied; what other objects say is not known here.
-"""
+"""Lint of workloads: Deployments, Jobs, pods and queues that a cluster takes and that do not behave as they read. Rules
+are asked of each object alone, as it would be applied; what other objects say is not known here."""
 
 from __future__ import annotations
 
@@ -20,11 +18,7 @@ from scheduler_core.serde.lint.unsupported import lint_pod_group, lint_unsupport
 
 
 def lint_workloads(text: str | bytes, file: str | None = None) -> list[Finding]:
-    """Findings of all objects of a file, object by object.
-
-    Raises:
-        BadInput: the file holds no Kubernetes objects.
-    """
+    """Findings of all objects of a file, object by object. Raises BadInput: the file holds no Kubernetes objects."""
     found: list[Finding] = []
     looked_at = False
     for path, document in objects(text, file):

@@ -38,11 +38,8 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
 
 
 def checked(argument: Argument, field: Field) -> Any:
-    """The value of ``field`` in the declared type.
-
-    Raises:
-        ValueError: it has another type or is out of bounds; the text says what would be right.
-    """
+    """The value of ``field`` in the declared type. Raises ValueError: it has another type or is out of bounds; the text
+    says what would be right."""
     value = field.value
     match argument.type:
         case "bool":

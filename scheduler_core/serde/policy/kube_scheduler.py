@@ -97,11 +97,8 @@ _KEYS = frozenset(
 
 
 def translate(root: Field, source: Source) -> Field:
-    """The tree of an equivalent ``volcano-scheduler.conf``; values keep their lines.
-
-    Raises:
-        BadInput: ``no_equivalent`` for a plugin that has none, ``malformed_policy``.
-    """
+    """The tree of an equivalent ``volcano-scheduler.conf``; values keep their lines. Raises BadInput: ``no_equivalent``
+    for a plugin that has none, ``malformed_policy``."""
     fields = root.fields or {}
     for key, field in fields.items():
         if key not in _KEYS:

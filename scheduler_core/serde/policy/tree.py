@@ -49,14 +49,8 @@ class Source:
 
 
 def read_tree(text: str, source: Source, first_line: int = 1) -> Field:
-    """Parse one YAML document.
-
-    Args:
-        first_line: line of the file on which ``text`` begins (a policy inside a ConfigMap begins further down).
-
-    Raises:
-        BadInput: ``malformed_yaml``, ``duplicate_key``.
-    """
+    """Parse one YAML document. ``first_line``: line of the file on which ``text`` begins (a policy inside a ConfigMap
+    begins further down). Raises BadInput: ``malformed_yaml``, ``duplicate_key``."""
     if text.count("\n") > MOST_LINES:
         message = f"the text has more than {MOST_LINES} lines"
         raise BadInput("malformed_yaml", message, file=source.file, line=first_line + MOST_LINES)

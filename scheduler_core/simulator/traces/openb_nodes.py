@@ -1,7 +1,5 @@
-"""Nodes of the openb trace: ``sn,cpu_milli,memory_mib,gpu,model``.
-
-Source: Alibaba cluster-trace-gpu-v2023, published with the FGD paper (USENIX ATC 2023).
-"""
+"""Nodes of the openb trace: ``sn,cpu_milli,memory_mib,gpu,model``. Source: Alibaba cluster-trace-gpu-v2023, published
+with the FGD paper (USENIX ATC 2023)."""
 
 from __future__ import annotations
 
@@ -18,11 +16,8 @@ _COLUMNS = ("sn", "cpu_milli", "memory_mib", "gpu", "model")
 
 
 def read_nodes(path: Path) -> tuple[Node, ...]:
-    """The nodes, by name; ``model`` is the name of their card type.
-
-    Raises:
-        BadInput: a broken line, a name that is there twice, or no node at all.
-    """
+    """The nodes, by name; ``model`` is the name of their card type. Raises BadInput: a broken line, a name that is
+    there twice, or no node at all."""
     nodes: dict[str, Node] = {}
     for row in read_rows(path, _COLUMNS):
         name, model, count = row.text("sn"), row.text("model"), row.whole("gpu")

@@ -44,11 +44,8 @@ class TraceTask(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
 
 def read_pods(path: Path) -> tuple[TraceTask, ...]:
-    """The tasks in the order of their arrival, then of their names.
-
-    Raises:
-        BadInput: a broken line, an unknown ``qos``, a name that is there twice, or no task at all.
-    """
+    """The tasks in the order of their arrival, then of their names. Raises BadInput: a broken line, an unknown ``qos``,
+    a name that is there twice, or no task at all."""
     tasks: dict[str, TraceTask] = {}
     for row in read_rows(path, _COLUMNS):
         task = _task(row)

@@ -23,22 +23,14 @@ class Row:
         return self._values[column].strip()
 
     def whole(self, column: str) -> int:
-        """A whole number, zero or more.
-
-        Raises:
-            BadInput: ``bad_csv``.
-        """
+        """A whole number, zero or more. Raises BadInput: ``bad_csv``."""
         text = self.text(column)
         if not (text.isascii() and text.isdigit()):
             raise self.error(column, "is not a whole number of zero or more", hint="for example 8")
         return int(text)
 
     def number(self, column: str) -> float:
-        """A finite number, zero or more.
-
-        Raises:
-            BadInput: ``bad_csv``.
-        """
+        """A finite number, zero or more. Raises BadInput: ``bad_csv``."""
         try:
             value = float(self.text(column))
         except ValueError:
@@ -56,11 +48,8 @@ class Row:
 
 
 def read_rows(path: Path, columns: tuple[str, ...]) -> Iterator[Row]:
-    """The lines of ``path`` below its header, which must name all of ``columns``.
-
-    Raises:
-        BadInput: ``unreadable_file``, ``bad_csv`` for a missing column or a line with too few or too many fields.
-    """
+    """The lines of ``path`` below its header, which must name all of ``columns``. Raises BadInput: ``unreadable_file``,
+    ``bad_csv`` for a missing column or a line with too few or too many fields."""
     file = str(path)
     try:
         text = path.read_text(encoding="utf-8-sig")

@@ -53,11 +53,8 @@ class TideCurve:
 
 
 def read_tide(path: Path) -> TideCurve:
-    """Read a curve.
-
-    Raises:
-        BadInput: a broken line, times that do not rise, fewer than two points, or a rate that is always zero.
-    """
+    """Read a curve. Raises BadInput: a broken line, times that do not rise, fewer than two points, or a rate that is
+    always zero."""
     seconds: list[float] = []
     rates: list[float] = []
     for row in read_rows(path, ("seconds", "qps")):
