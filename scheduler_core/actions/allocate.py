@@ -105,11 +105,9 @@ class Allocate(Action):
         return False
 
     def _place_idle(self, session: Session, gang: int, statement: Statement) -> None:
-        """Members that ask for nothing count as in place, but where minMember needs them they must have one.
-
-        They are backfill's: they are placed here only together with others, so that the gang starts whole, and only in
-        a policy that has that action.
-        """
+        """Members that ask for nothing count as in place, but where minMember needs them they must have one. They are
+        backfill's: they are placed here only together with others, so that the gang starts whole, and only in a policy
+        that has that action."""
         if not statement.operations or "backfill" not in session.policy.actions:
             return
         if not session.short_of_start(gang) or not (session.is_ready(gang) or session.is_pipelined(gang)):

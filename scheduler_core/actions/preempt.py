@@ -120,11 +120,9 @@ class Preempt(Action):
         return Limits(*(int(self.values[name]) for name in names))
 
     def _note_jobs_without_pods(self, session: Session) -> None:
-        """A Job that was not admitted has nothing that could be tried in a victim's place, and says so.
-
-        What its PodGroup declares are sums: they name no node, no filter and no single card, so victims evicted for
-        them might be evicted in vain.
-        """
+        """A Job that was not admitted has nothing that could be tried in a victim's place, and says so. What its
+        PodGroup declares are sums: they name no node, no filter and no single card, so victims evicted for them might
+        be evicted in vain."""
         gangs, priority = session.gangs, session.cluster.workspace.facts.priority
         there = gangs.counts[CHARGED].sum(axis=0) > 0
         for gang in session.trace.enqueue_refusals:

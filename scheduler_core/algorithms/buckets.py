@@ -12,12 +12,9 @@ KEEPS_APART, WITH_OTHERS, TOGETHER, AWAY_FROM_OTHERS = 4, 3, 2, 1
 
 
 class Wishes(msgspec.Struct, frozen=True):
-    """Which roles want to be together or apart.
-
-    Attributes:
-        near, apart: roles by role, a role itself among them when its own tasks are meant.
-        rank: worth of each role's dearest wish. order: place of each role in the order given, higher goes first.
-    """
+    """Which roles want to be together or apart. ``near``, ``apart``: roles by role, a role itself among them when its
+    own tasks are meant. ``rank``: worth of each role's dearest wish. ``order``: place of each role in the order given,
+    higher goes first."""
 
     near: dict[str, dict[str, None]]
     apart: dict[str, dict[str, None]]
@@ -78,11 +75,9 @@ def attraction(wanted: Wishes, role: str, roles: Mapping[str, int], *, only_apar
 
 
 def fill(wanted: Wishes, members: Iterable[Member]) -> list[Bucket]:
-    """Buckets of the tasks whose role wants anything.
-
-    Tasks that have a node make one bucket a node. Then the others by order and rank of their roles: each goes where it
-    is attracted most, of equal ones to the lightest; where it is only repelled it opens a new bucket.
-    """
+    """Buckets of the tasks whose role wants anything. Tasks that have a node make one bucket a node. Then the others by
+    order and rank of their roles: each goes where it is attracted most, of equal ones to the lightest; where it is only
+    repelled it opens a new bucket."""
     buckets: list[Bucket] = []
     on_node: dict[int, Bucket] = {}
     for member in sorted(members, key=lambda one: _turn(wanted, one)):

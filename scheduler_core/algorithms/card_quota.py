@@ -1,8 +1,6 @@
-"""Whether card demands fit a quota when some of them may use one of several card types.
-
-Source: volcano-semantics 4.10, JOB and TASK mode; defect d (promised choices count against none of their cards) is
-avoided by Hall's condition: for every union of choices, what can only be served inside it must fit inside it.
-"""
+"""Whether card demands fit a quota when some of them may use one of several card types. Source: volcano-semantics 4.10,
+JOB and TASK mode; defect d (promised choices count against none of their cards) is avoided by Hall's condition: for
+every union of choices, what can only be served inside it must fit inside it."""
 
 from __future__ import annotations
 

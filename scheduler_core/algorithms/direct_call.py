@@ -11,10 +11,8 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 def direct(function: F) -> F:
     """The code that the function was compiled to, where it was for one set of types only; else the function itself.
-
-    Only for arguments of the very types, contiguous arrays included, that the function was called with before: they
-    are not checked any more. Takes no keyword arguments.
-    """
+    Only for arguments of the very types, contiguous arrays included, that the function was called with before: they are
+    not checked any more. Takes no keyword arguments."""
     versions = getattr(function, "overloads", None)
     if versions is None or len(versions) != 1:
         return function

@@ -134,12 +134,9 @@ def sum_use(
     numbers: Ints, first: Ints, size: Ints, slots: Ints, chosen: Bools, status: Codes, cls: Index, card: Index,
     charge: Ints, use: Ints,
 ) -> None:  # fmt: skip
-    """Sum what members in the chosen statuses (bool, by status) count against a quota, for some gangs.
-
-    Args:
-        charge: int64 (3, classes), cpu, memory and milli-cards of a task.
-        use: int64 (numbers, 2 + card types), written. The rest as in :func:`count_members`.
-    """
+    """Sum what members in the chosen statuses (bool, by status) count against a quota, for some gangs. ``charge``:
+    int64 (3, classes), cpu, memory and milli-cards of a task. ``use``: int64 (numbers, 2 + card types), written. The
+    rest as in :func:`count_members`."""
     for number in numbers:
         use[number, :] = 0
         for i in range(first[number], first[number] + size[number]):
@@ -185,14 +182,9 @@ def held_now(
 def waiting_members(
     chosen: Bools, count: Ints, wanted: int, status: Codes, start: Ints, member: Ints
 ) -> tuple[Ints, Ints]:
-    """Members in one status of the chosen gangs, gang by gang. O(gangs + members of those that have any).
-
-    Args:
-        chosen: bool (G,). count: int64 (G,), how many members of each gang are in the status ``wanted``.
-
-    Returns:
-        int64 flat, int64 (G + 1,): those of gang g at ``first[g]:first[g + 1]``.
-    """
+    """Members in one status of the chosen gangs, gang by gang. O(gangs + members of those that have any). ``chosen``:
+    bool (G,). ``count``: int64 (G,), how many members of each gang are in the status ``wanted``. Returns: int64 flat,
+    int64 (G + 1,): those of gang g at ``first[g]:first[g + 1]``."""
     first = np.empty(len(chosen) + 1, dtype=np.int64)
     total = 0
     for gang in range(len(chosen)):

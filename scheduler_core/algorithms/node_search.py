@@ -1,8 +1,6 @@
-"""How many nodes upstream looks at for one task, and which: with ``compatibility: volcano`` only.
-
-Source: volcano-semantics 1.7. It stops as soon as it has enough feasible nodes and goes on from there for the next
-task. Without compatibility every node is considered.
-"""
+"""How many nodes upstream looks at for one task, and which: with ``compatibility: volcano`` only. Source:
+volcano-semantics 1.7. It stops as soon as it has enough feasible nodes and goes on from there for the next task.
+Without compatibility every node is considered."""
 
 from __future__ import annotations
 

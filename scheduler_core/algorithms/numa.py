@@ -60,14 +60,9 @@ def best_hint(policy: str, offered: Sequence[Hint]) -> Hint | None:
 
 
 def place(topology: NumaTopology, free: frozenset[int], containers: Iterable[int]) -> tuple[int, ...] | None:
-    """The CPUs that a pod's containers would get, one container after the other.
-
-    Args:
-        free: CPUs that no container has. containers: how many CPUs each has to itself; 0 = it shares.
-
-    Returns:
-        CPU numbers, ascending; None where the node's policy does not admit one of the containers.
-    """
+    """The CPUs that a pod's containers would get, one container after the other. ``free``: CPUs that no container has.
+    ``containers``: how many CPUs each has to itself; 0 = it shares. Returns: CPU numbers, ascending; None where the
+    node's policy does not admit one of the containers."""
     got: list[int] = []
     for count in containers:
         if not count:

@@ -19,15 +19,9 @@ MAX_SCORE = 100
 
 
 def count_by_place(nodes: Index, places: Index, number: int) -> Ints:
-    """How many pods each place has.
-
-    Args:
-        nodes: int32 (pods,), node of each pod, none negative. places: int32 (N,), place of each node, -1 = none.
-        number: how many places there are.
-
-    Returns:
-        int64 (number + 1,); the last entry, which -1 points at, is 0.
-    """
+    """How many pods each place has. ``nodes``: int32 (pods,), node of each pod, none negative. ``places``: int32 (N,),
+    place of each node, -1 = none. ``number``: how many places there are. Returns: int64 (number + 1,); the last entry,
+    which -1 points at, is 0."""
     at = places[nodes]
     counts: Ints = np.zeros(number + 1, dtype=np.int64)
     counts[:number] = np.bincount(at[at >= 0], minlength=number)

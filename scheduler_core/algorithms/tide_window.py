@@ -1,8 +1,6 @@
-"""Windows of the day, such as ``22:00-06:00``, in a time zone.
-
-Source: volcano-semantics 4.12 (tdm). A window that ends when it begins, such as ``0:00-0:00``, lasts 24 hours, as
-upstream. On purpose: a window whose end is before its start goes on past midnight; upstream's is over at midnight.
-"""
+"""Windows of the day, such as ``22:00-06:00``, in a time zone. Source: volcano-semantics 4.12 (tdm). A window that ends
+when it begins, such as ``0:00-0:00``, lasts 24 hours, as upstream. On purpose: a window whose end is before its start
+goes on past midnight; upstream's is over at midnight."""
 
 from __future__ import annotations
 

@@ -230,11 +230,9 @@ def key_of(field: Field, ask: Ask, choice: Choice, units: Ints, count: int, key:
 
 @compiled_branchy
 def offer(field: Field, ask: Ask, limits: Ints, choice: Choice, level: int, node: int, key: Ints) -> int:
-    """The cheapest units of one node that let one more task fit there, into ``scratch[BEST]``; returns how many.
-
-    Exact up to a bound of sets that are tried: every set of units in the order of their cost, cut off where it costs
-    more than what is known.
-    """
+    """The cheapest units of one node that let one more task fit there, into ``scratch[BEST]``; returns how many. Exact
+    up to a bound of sets that are tried: every set of units in the order of their cost, cut off where it costs more
+    than what is known."""
     here, known = choice.scratch[HERE], 0
     found = units_on(field, ask, choice, level, node)
     if choice.touched[0, node] != choice.control[SEARCH]:

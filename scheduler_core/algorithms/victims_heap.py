@@ -16,13 +16,9 @@ KEY = 5
 
 
 class Heap(NamedTuple):
-    """Arrays of a binary heap.
-
-    Attributes:
-        keys: int64 (capacity, 6), the smallest first; behind the key the stamp of the entry.
-        current: int64 (N + 1,), the stamp that the valid entry of each node has, any other entry is old; behind them
-            the size of the heap.
-    """
+    """Arrays of a binary heap. ``keys``: int64 (capacity, 6), the smallest first; behind the key the stamp of the
+    entry. ``current``: int64 (N + 1,), the stamp that the valid entry of each node has, any other entry is old; behind
+    them the size of the heap."""
 
     keys: Ints
     current: Ints

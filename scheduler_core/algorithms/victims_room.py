@@ -1,8 +1,6 @@
-"""Compiled counting of how many equal tasks a node takes once some units have left.
-
-A *unit* is something that can be taken: a whole gang, or one member of a gang's surplus. A *piece* is what one task
-holds on its node. All amounts are integers; tables are few and wide, since compiled code is compiled per table.
-"""
+"""Compiled counting of how many equal tasks a node takes once some units have left. A *unit* is something that can be
+taken: a whole gang, or one member of a gang's surplus. A *piece* is what one task holds on its node. All amounts are
+integers; tables are few and wide, since compiled code is compiled per table."""
 
 from __future__ import annotations
 
@@ -123,11 +121,9 @@ def _anybody_leaves(field: Field, ok: Bools, level: int, first: int, last: int) 
 @compiled_branchy
 @from_python
 def capacity(field: Field, ask: Ask, limits: Ints, ok: Bools, level: int, node: int, out: Ints) -> None:
-    """Write into ``out`` how many tasks fit on a node if the units that are ``ok`` and up to a level leave.
-
-    By card option (one entry where no card is asked for), none above its entry of ``limits``, which is what the quota
-    allows. O(pieces there x (rows + cards)).
-    """
+    """Write into ``out`` how many tasks fit on a node if the units that are ``ok`` and up to a level leave. By card
+    option (one entry where no card is asked for), none above its entry of ``limits``, which is what the quota allows.
+    O(pieces there x (rows + cards))."""
     first, last = field.node_start[node], field.node_start[node + 1]
     left = np.int64(PLENTY)
     if ask.blocked[node] and not _anybody_leaves(field, ok, level, first, last):

@@ -210,11 +210,9 @@ def better(field: Field, ask: Ask, choice: Choice, a: Ints, size: int, b: Ints) 
 def next_better(
     field: Field, ask: Ask, limits: Ints, choice: Choice, wanted: int, pool: Ints, best: Ints, most: int, tests: int
 ) -> tuple[int, int]:
-    """A set of units of ``pool`` that costs less than ``best``, into ``scratch[PATH]``: (its size, tests left).
-
-    All sets in order, cut off where they cost more work than ``most``; size 0 = there is none, or tests ran out.
-    ``best`` is in order of name, empty = nothing is known yet.
-    """
+    """A set of units of ``pool`` that costs less than ``best``, into ``scratch[PATH]``: (its size, tests left). All
+    sets in order, cut off where they cost more work than ``most``; size 0 = there is none, or tests ran out. ``best``
+    is in order of name, empty = nothing is known yet."""
     path, depth, at, work = choice.scratch[PATH], 0, 0, np.int64(0)
     found = 0
     while True:

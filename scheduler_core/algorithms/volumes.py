@@ -136,13 +136,9 @@ class Storage:
         return mask
 
     def can_bind(self, waiting: Sequence[VolumeClaim], taken: frozenset[str]) -> Bools:
-        """Nodes where every waiting claim finds a volume of its own, or one can be made for it.
-
-        Args:
-            taken: names of volumes that others have taken since the snapshot.
-
-        Complexity: O(N) for claims that find no volume, else O(volumes x claims) and one step a (node, volume) pair.
-        """
+        """Nodes where every waiting claim finds a volume of its own, or one can be made for it. ``taken``: names of
+        volumes that others have taken since the snapshot. Complexity: O(N) for claims that find no volume, else
+        O(volumes x claims) and one step a (node, volume) pair."""
         fitting = [
             [volume for volume in self._free if volume.name not in taken and self._fits(claim, volume)]
             for claim in waiting

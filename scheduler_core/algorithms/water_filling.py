@@ -1,8 +1,6 @@
-"""What each queue deserves of a total: shares by weight, and what a queue cannot use is distributed again.
-
-Exact: amounts are integers over one common denominator, so that a queue that deserves four cards deserves all of them.
-Source: volcano-semantics 4.8 (proportion) and the vectors of section 9.
-"""
+"""What each queue deserves of a total: shares by weight, and what a queue cannot use is distributed again. Exact:
+amounts are integers over one common denominator, so that a queue that deserves four cards deserves all of them. Source:
+volcano-semantics 4.8 (proportion) and the vectors of section 9."""
 
 from __future__ import annotations
 

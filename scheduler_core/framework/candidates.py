@@ -226,11 +226,9 @@ class Candidates:
         return labels
 
     def _predicates(self, cls: TaskClass) -> tuple[Bools, Bools, Bools, dict[str, int]]:
-        """``allowed``, ``allowed_now``, ``curable`` and ``refused`` of a view.
-
-        A predicate yields ``(label, mask)``, or ``(label, now, later)`` where other pods decide: what holds at once,
-        and what holds once what leaves has left.
-        """
+        """``allowed``, ``allowed_now``, ``curable`` and ``refused`` of a view. A predicate yields ``(label, mask)``, or
+        ``(label, now, later)`` where other pods decide: what holds at once, and what holds once what leaves has
+        left."""
         count = len(self._cluster.nodes)
         allowed: Bools = np.ones(count, dtype=np.bool_)
         now = curable = allowed

@@ -171,11 +171,9 @@ class Hooks:
             call(*subject)
 
     def victims(self, point: str, subject: Any, candidates: Iterable[int]) -> Verdict:
-        """Which of the candidates may be taken: the intersection inside the first tier that decides.
-
-        Below it only guards are asked, plugins whose rule holds in any tier (:attr:`Plugin.guards`). An answer
-        that is empty without abstaining ends the walk with no victim. No registrant means no victim.
-        """
+        """Which of the candidates may be taken: the intersection inside the first tier that decides. Below it only
+        guards are asked, plugins whose rule holds in any tier (:attr:`Plugin.guards`). An answer that is empty without
+        abstaining ends the walk with no victim. No registrant means no victim."""
         pool = tuple(candidates)
         if self.compat:
             return self._victims_upstream(point, subject, pool)

@@ -1,9 +1,6 @@
-"""PodGroups as after the session: phase, counts, conditions.
-
-What may differ from session to session is read off the tables in columns; the outcomes are made of it when they are
-read. Most gangs are the same as after the session before: their outcome is kept in the workspace and given out
-again when everything that it was made of is the same.
-"""
+"""PodGroups as after the session: phase, counts, conditions. What may differ from session to session is read off the
+tables in columns; the outcomes are made of it when they are read. Most gangs are the same as after the session before:
+their outcome is kept in the workspace and given out again when everything that it was made of is the same."""
 
 from __future__ import annotations
 
@@ -37,11 +34,9 @@ _ENDED: Bools = np.isin(np.arange(len(TaskStatus)), (SUCCEEDED, FAILED))
 
 
 class Facts(NamedTuple):
-    """What outcomes are made of, one row a gang.
-
-    ``version`` int64, of what the workspace keeps of the gang; ``phase`` int8; ``ready``, ``bound`` int64; ``cards``
-    int64 (gangs, card types), milli-cards that members hold or ask for (waiting ones at their first choice).
-    """
+    """What outcomes are made of, one row a gang. ``version`` int64, of what the workspace keeps of the gang; ``phase``
+    int8; ``ready``, ``bound`` int64; ``cards`` int64 (gangs, card types), milli-cards that members hold or ask for
+    (waiting ones at their first choice)."""
 
     version: Ints
     phase: Codes

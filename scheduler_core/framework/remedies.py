@@ -1,8 +1,6 @@
-"""The smallest single change that would help a waiting gang, shown by a session that has it.
-
-Source: contracts 1 (``remedy``). Nothing is promised that a session did not show: the change is made to the snapshot,
-the policy runs, and only if the gang then gets what it needs the change is offered.
-"""
+"""The smallest single change that would help a waiting gang, shown by a session that has it. Source: contracts 1
+(``remedy``). Nothing is promised that a session did not show: the change is made to the snapshot, the policy runs, and
+only if the gang then gets what it needs the change is offered."""
 
 from __future__ import annotations
 
@@ -74,11 +72,9 @@ def search(
 def _end_of_another(
     snapshot: Snapshot, reason: Reason, run: Run, holders: list[str], waiting: Collection[str]
 ) -> Found:
-    """The end of the smallest gang that helps: of those that hold enough the least, then in growing steps.
-
-    Where room is fragmented the smallest one need not help though a larger one does; what lies between the last one
-    that did not help and the first one that did is halved.
-    """
+    """The end of the smallest gang that helps: of those that hold enough the least, then in growing steps. Where room
+    is fragmented the smallest one need not help though a larger one does; what lies between the last one that did not
+    help and the first one that did is halved."""
     failed, helped, tries, first = -1, len(holders), 0, ""
     while tries < _MOST_ENDS and helped - failed > 1:
         at = 2 * failed + 2 if helped == len(holders) else (failed + helped) // 2

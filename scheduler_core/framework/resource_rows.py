@@ -25,15 +25,9 @@ _EXACT = 2**53
 
 
 class ResourceRows:
-    """Names and amounts. Units: milli-cores, MiB, thousandths of everything else.
-
-    Args:
-        card_types: a row for each card type instead of one for each resource that counts cards.
-
-    Attributes:
-        names: ``cpu``, ``memory``, then the others by name.
-        total: what all nodes together have, by row.
-    """
+    """Names and amounts. Units: milli-cores, MiB, thousandths of everything else. ``card_types``: a row for each card
+    type instead of one for each resource that counts cards. ``names``: ``cpu``, ``memory``, then the others by name.
+    ``total``: what all nodes together have, by row."""
 
     def __init__(self, session: Session, *, card_types: bool = False) -> None:
         axes = session.axes

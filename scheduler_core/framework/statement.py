@@ -1,8 +1,6 @@
-"""A transaction over the session's tables: operations take effect at once and can be taken back exactly.
-
-Each operation keeps where its task was, so that undo restores the very same integers.
-Source: volcano-semantics 2.6, with its defects left out (undo of an eviction restores Bound as well as Running).
-"""
+"""A transaction over the session's tables: operations take effect at once and can be taken back exactly. Each operation
+keeps where its task was, so that undo restores the very same integers. Source: volcano-semantics 2.6, with its defects
+left out (undo of an eviction restores Bound as well as Running)."""
 
 from __future__ import annotations
 

@@ -73,13 +73,8 @@ class CardRequest(msgspec.Struct, frozen=True, gc=False):
 
     def type_on(self, cards: Iterable[NodeCards]) -> str:
         """The card type that the pod takes on a node: the first of its names that is there; without names by resource.
-
-        Args:
-            cards: of the node, in its order.
-
-        Returns:
-            Name of a card type; empty where the node has none that will do.
-        """
+        ``cards``: of the node, in its order. Returns: Name of a card type; empty where the node has none that will
+        do."""
         if self.names:
             have = {group.card for group in cards}
             return next((name for name in self.names if name in have), "")

@@ -76,11 +76,9 @@ class QueueOutcome(msgspec.Struct, frozen=True, gc=False, kw_only=True):
 
 
 class ReclaimVictimGang(msgspec.Struct, frozen=True, gc=False, kw_only=True):
-    """An evicted gang; ``cards`` in milli-cards by type, work lost in card-seconds.
-
-    ``queue_priority`` and ``priority`` come before the work lost in what it costs (not in the contract's document).
-    ``last_restart``: its Job has been restarted as often as it may be, so that it fails.
-    """
+    """An evicted gang; ``cards`` in milli-cards by type, work lost in card-seconds. ``queue_priority`` and ``priority``
+    come before the work lost in what it costs (not in the contract's document). ``last_restart``: its Job has been
+    restarted as often as it may be, so that it fails."""
 
     gang: str
     queue: str
@@ -155,11 +153,9 @@ class Candidate(msgspec.Struct, frozen=True, gc=False, kw_only=True):
 
 
 class QueueMoment(msgspec.Struct, frozen=True, gc=False, kw_only=True):
-    """A queue that gains or loses in a reclaim: its quota at that moment, its use before and after.
-
-    Use is what is bound, running or promised; pods that leave do not count. Cards: those that moved. A card that
-    ``quota`` does not name has no limit; cpu and memory 0 in it mean no limit.
-    """
+    """A queue that gains or loses in a reclaim: its quota at that moment, its use before and after. Use is what is
+    bound, running or promised; pods that leave do not count. Cards: those that moved. A card that ``quota`` does not
+    name has no limit; cpu and memory 0 in it mean no limit."""
 
     queue: str
     quota: Amount
@@ -168,11 +164,9 @@ class QueueMoment(msgspec.Struct, frozen=True, gc=False, kw_only=True):
 
 
 class Reclaim(msgspec.Struct, frozen=True, gc=False, kw_only=True):
-    """Which gang needed what, which gangs were evicted, and why that was allowed.
-
-    ``queues``, ``candidates`` (by what they cost, bounded) and ``more_candidates`` (how many more there were) are not
-    part of the contract's document; the host stores them.
-    """
+    """Which gang needed what, which gangs were evicted, and why that was allowed. ``queues``, ``candidates`` (by what
+    they cost, bounded) and ``more_candidates`` (how many more there were) are not part of the contract's document; the
+    host stores them."""
 
     reclaimer: str
     queue: str

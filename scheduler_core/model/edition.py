@@ -103,11 +103,9 @@ class Edition(Sequence[Value]):
 
 
 class Series(Generic[Value]):
-    """Values by key, given out as editions; the last few steps are kept.
-
-    Keys and values lie in blocks, and editions share the blocks that did not change: a list of 100,000 costs more to
-    copy than the changes of one session are worth.
-    """
+    """Values by key, given out as editions; the last few steps are kept. Keys and values lie in blocks, and editions
+    share the blocks that did not change: a list of 100,000 costs more to copy than the changes of one session are
+    worth."""
 
     def __init__(self) -> None:
         self._keys: list[tuple[str, ...]] = []

@@ -14,11 +14,9 @@ _BATCH = 64
 
 
 class Journal(Series[Value]):
-    """A series that takes one change at a time, and writes them down in batches as they come.
-
-    So an edition costs little when it is asked for. What has changed is known by key and not by position. A change
-    may carry a remark for readers of the difference.
-    """
+    """A series that takes one change at a time, and writes them down in batches as they come. So an edition costs
+    little when it is asked for. What has changed is known by key and not by position. A change may carry a remark for
+    readers of the difference."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -18,10 +18,8 @@ class QueueState(enum.StrEnum):
 
 class NodeGroups(msgspec.Struct, frozen=True, gc=False, kw_only=True, omit_defaults=True):
     """``spec.affinity`` of a Queue: names of node groups (label ``volcano.sh/nodegroup-name``), in the order written.
-
-    Attributes:
-        required, preferred: its gangs may be there. denied: they may not. avoided: they may, but rather not.
-    """
+    ``required``, ``preferred``: its gangs may be there. ``denied``: they may not. ``avoided``: they may, but rather
+    not."""
 
     required: tuple[str, ...] = ()
     preferred: tuple[str, ...] = ()

@@ -8,13 +8,9 @@ from scheduler_core.model.selector import LabelSelector
 
 
 class PodSubject(msgspec.Struct, frozen=True, gc=False):
-    """Which pods a term speaks of.
-
-    Attributes:
-        namespaces: those of the term, or the pod's own where the term names none and selects none.
-        namespace_selector: labels of further namespaces; None = no further ones.
-        selector: labels of the pods; None matches none.
-    """
+    """Which pods a term speaks of. ``namespaces``: those of the term, or the pod's own where the term names none and
+    selects none. ``namespace_selector``: labels of further namespaces; None = no further ones. ``selector``: labels of
+    the pods; None matches none."""
 
     namespaces: tuple[str, ...]
     namespace_selector: LabelSelector | None

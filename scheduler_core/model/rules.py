@@ -1,8 +1,6 @@
-"""The rules by which pods are taken and kept, a closed list: each a sentence with places for what it speaks of.
-
-Results and records hold the sentence; :func:`rule_of_text` finds the rule and what it speaks of again, so that a reader
-can be shown it in another language. Plugins of one's own may give sentences of their own.
-"""
+"""The rules by which pods are taken and kept, a closed list: each a sentence with places for what it speaks of. Results
+and records hold the sentence; :func:`rule_of_text` finds the rule and what it speaks of again, so that a reader can be
+shown it in another language. Plugins of one's own may give sentences of their own."""
 
 from __future__ import annotations
 

@@ -67,11 +67,9 @@ class Reservation(Plugin):
         return None
 
     def reserved_nodes(self, gang: int, kept: Sequence[str]) -> list[str] | None:
-        """Nodes that are enough for what the gang lacks to start, those already ``kept`` for it first.
-
-        None when its quota has no room, no node will ever have what it asks for, or no set of nodes would do; empty
-        while its pods are not there yet.
-        """
+        """Nodes that are enough for what the gang lacks to start, those already ``kept`` for it first. None when its
+        quota has no room, no node will ever have what it asks for, or no set of nodes would do; empty while its pods
+        are not there yet."""
         session = self.session
         if self._over_quota(gang):
             return None

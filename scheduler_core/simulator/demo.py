@@ -1,8 +1,6 @@
-"""The demo's day: inference follows a tide, training fills what it leaves, lap after lap.
-
-Everything is a function of the seed, the time and the state of the world, so a world that was stored needs nothing
-beside it to go on. One lap is a day of virtual time; names carry its number.
-"""
+"""The demo's day: inference follows a tide, training fills what it leaves, lap after lap. Everything is a function of
+the seed, the time and the state of the world, so a world that was stored needs nothing beside it to go on. One lap is a
+day of virtual time; names carry its number."""
 
 from __future__ import annotations
 

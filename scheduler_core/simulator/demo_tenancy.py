@@ -1,8 +1,6 @@
-"""Who owns what in the demo: tenants, projects, business lines and their queues. Data only.
-
-Rules that the numbers keep: for each card type the inference quotas together do not exceed the hardware (their peak can
-be served), nor do the training quotas (the ebb is lent out once).
-"""
+"""Who owns what in the demo: tenants, projects, business lines and their queues. Data only. Rules that the numbers
+keep: for each card type the inference quotas together do not exceed the hardware (their peak can be served), nor do the
+training quotas (the ebb is lent out once)."""
 
 from __future__ import annotations
 

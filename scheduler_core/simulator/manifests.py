@@ -21,13 +21,9 @@ VOLCANO_SCHEDULING = "scheduling.volcano.sh/v1beta1"
 
 
 def to_kubernetes(world: World, kind: str, key: str) -> Manifest:
-    """The object ``key`` of ``kind`` as JSON values.
-
-    A service is a ReplicaSet that a Deployment of the same name owns: both kinds can be asked for.
-
-    Raises:
-        WorldError: ``NOT_FOUND``; ``INVALID`` for a kind that this cluster does not have.
-    """
+    """The object ``key`` of ``kind`` as JSON values. A service is a ReplicaSet that a Deployment of the same name owns:
+    both kinds can be asked for. Raises WorldError: ``NOT_FOUND``; ``INVALID`` for a kind that this cluster does not
+    have."""
     stores: dict[str, dict[str, Any]] = {
         "Pod": world.pods,
         "PodGroup": world.pod_groups,

@@ -1,8 +1,6 @@
-"""The medium demo: the demo's day, and beside it a hall of 940 nodes on which 10,000 pods run when it begins.
-
-Drawn from the seed. What the hall runs moves little: a tenth of its services follow the tide, most of its training runs
-for days, and a gang that has ended is followed by another one. As in the demo, a stored world needs nothing beside it.
-"""
+"""The medium demo: the demo's day, and beside it a hall of 940 nodes on which 10,000 pods run when it begins. Drawn
+from the seed. What the hall runs moves little: a tenth of its services follow the tide, most of its training runs for
+days, and a gang that has ended is followed by another one. As in the demo, a stored world needs nothing beside it."""
 
 from __future__ import annotations
 

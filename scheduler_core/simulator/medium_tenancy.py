@@ -1,8 +1,6 @@
-"""Who owns what in the medium demo: the demo's owners and as many again that the tree has 500 queues.
-
-The second hall's queues keep the rule of the demo: for each card type neither the inference quotas together nor the
-training quotas together exceed the hardware.
-"""
+"""Who owns what in the medium demo: the demo's owners and as many again that the tree has 500 queues. The second hall's
+queues keep the rule of the demo: for each card type neither the inference quotas together nor the training quotas
+together exceed the hardware."""
 
 from __future__ import annotations
 

@@ -191,12 +191,9 @@ class World:
     def bind(
         self, key: str, node: str, card: str = "", card_indices: tuple[int, ...] = (), *, uid: str | None = None
     ) -> None:
-        """Bind the pod ``key`` (namespace/name) to ``node``, on these cards or on those that the node picks.
-
-        Raises:
-            WorldError: ``NOT_FOUND``, ``UID_MISMATCH``, ``ALREADY_BOUND`` (also to the same node, with ``node`` set),
-                ``TERMINATING``, ``NODE_FULL``, ``INVALID``; nothing has changed then.
-        """
+        """Bind the pod ``key`` (namespace/name) to ``node``, on these cards or on those that the node picks. Raises
+        WorldError: ``NOT_FOUND``, ``UID_MISMATCH``, ``ALREADY_BOUND`` (also to the same node, with ``node`` set),
+        ``TERMINATING``, ``NODE_FULL``, ``INVALID``; nothing has changed then."""
         pod = self._pod(key, uid)
         if pod.node:
             raise WorldError(Refusal.ALREADY_BOUND, f"pod {key} is bound to {pod.node}", node=pod.node)

@@ -115,11 +115,9 @@ def _cards_of(axes: Axes, node: Node) -> list[tuple[int, int]]:
 
 
 def choose_cards(free: list[int], whole: int, share: int) -> tuple[int, ...] | None:
-    """Which cards of a node to take, given what each has free (milli-cards).
-
-    A share goes to the card that it fills best, whole cards to the first free ones; ties to the lowest index, so
-    that equal input gives equal places. None when it does not fit.
-    """
+    """Which cards of a node to take, given what each has free (milli-cards). A share goes to the card that it fills
+    best, whole cards to the first free ones; ties to the lowest index, so that equal input gives equal places. None
+    when it does not fit."""
     if share:
         fitting = [(left, i) for i, left in enumerate(free) if left >= share]
         return (min(fitting)[1],) if fitting else None

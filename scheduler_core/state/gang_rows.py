@@ -1,8 +1,6 @@
-"""What is kept of gangs from one session to the next: numbers that stay, the order of names, and who is a member.
-
-A gang keeps its number as long as it has a PodGroup or a member; its position, which sessions use, is its place among
-the names of the snapshot's PodGroups and moves as others come and go.
-"""
+"""What is kept of gangs from one session to the next: numbers that stay, the order of names, and who is a member. A
+gang keeps its number as long as it has a PodGroup or a member; its position, which sessions use, is its place among the
+names of the snapshot's PodGroups and moves as others come and go."""
 
 from __future__ import annotations
 
@@ -186,14 +184,9 @@ class GangRows:
         self, gone: dict[int, list[int]], come: dict[int, list[int]], ranks: list[tuple[float, float, str]],
         kinds: list[str],
     ) -> Ints:  # fmt: skip
-        """Task slots leave and join gangs (by number).
-
-        Args:
-            ranks, kinds: by slot, ``rank`` and ``owner_kind`` of :class:`scheduler_core.model.pod_notes.PodNotes`.
-
-        Returns:
-            int64 (2, slots): slots of the gangs that changed, and the place of each in its gang.
-        """
+        """Task slots leave and join gangs (by number). ``ranks``, ``kinds``: by slot, ``rank`` and ``owner_kind`` of
+        :class:`scheduler_core.model.pod_notes.PodNotes`. Returns: int64 (2, slots): slots of the gangs that changed,
+        and the place of each in its gang."""
         slots: list[int] = []
         places: list[int] = []
         if gone or come:

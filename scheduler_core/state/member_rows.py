@@ -1,8 +1,6 @@
 """Who is in which gang and what that comes to, kept between snapshots and counted anew for gangs that changed.
-
 Everything here is by number of the gang (see :class:`scheduler_core.state.gang_rows.GangRows`); what a session is given
-is arranged by position.
-"""
+is arranged by position."""
 
 from __future__ import annotations
 
@@ -75,12 +73,9 @@ class MemberRows:
         self._unsummed[numbers] = True
 
     def use(self, charge: Ints, tasks: TaskTable, numbers: Ints, queue: Index, queues: int) -> Ints:
-        """int64 (D, queues): what bound and running members take of their queues. O(gangs).
-
-        Args:
-            charge: int64 (3, classes), cpu, memory and milli-cards that a task counts. numbers: int64 (G,).
-            queue: int32 (G,), -1 = none.
-        """
+        """int64 (D, queues): what bound and running members take of their queues. O(gangs). ``charge``: int64 (3,
+        classes), cpu, memory and milli-cards that a task counts. ``numbers``: int64 (G,). ``queue``: int32 (G,), -1 =
+        none."""
         known = self._charge.shape[1]
         if known > charge.shape[1] or not np.array_equal(self._charge, charge[:, :known]):
             self._own()

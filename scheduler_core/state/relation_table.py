@@ -1,8 +1,6 @@
-"""Which pods the affinity terms of the cluster speak of, kept from one session to the next.
-
-Every subject (namespaces and labels) that some pod's term has is numbered once, and every pod is matched against them
-once: it has a *profile*, the subjects that it matches. A cluster whose pods say nothing of each other pays nothing.
-"""
+"""Which pods the affinity terms of the cluster speak of, kept from one session to the next. Every subject (namespaces
+and labels) that some pod's term has is numbered once, and every pod is matched against them once: it has a *profile*,
+the subjects that it matches. A cluster whose pods say nothing of each other pays nothing."""
 
 from __future__ import annotations
 
@@ -21,12 +19,9 @@ NOTHING = 0
 
 
 class RelationTable:
-    """Subjects by number, profiles by number, and the profile of each task slot.
-
-    Attributes:
-        subjects: all that were ever met. of_slot: int32 (slots,), profile of the pod there.
-        profiles: the numbers of the matched subjects, ascending; the first one is empty.
-    """
+    """Subjects by number, profiles by number, and the profile of each task slot. ``subjects``: all that were ever met.
+    ``of_slot``: int32 (slots,), profile of the pod there. ``profiles``: the numbers of the matched subjects, ascending;
+    the first one is empty."""
 
     def __init__(self, namespaces: Iterable[Namespace] = ()) -> None:
         self._namespaces: dict[str, Mapping[str, str]] = {space.name: space.labels for space in namespaces}

@@ -31,11 +31,9 @@ def promise(session: Session, gang: int, demand: Demand, sign: int = 1) -> None:
 
 
 def count_elastic(session: Session) -> None:
-    """Sum what gangs have beyond their minimum: the members that could go without breaking minMember.
-
-    Within a gang the members that count as its minimum are the first by name. O(tasks), and a sort for those gangs
-    only whose members differ.
-    """
+    """Sum what gangs have beyond their minimum: the members that could go without breaking minMember. Within a gang the
+    members that count as its minimum are the first by name. O(tasks), and a sort for those gangs only whose members
+    differ."""
     tasks, gangs, ledger = session.tasks, session.gangs, session.ledger
     ledger.elastic[:] = 0
     mixed, surplus = beyond_minimum(

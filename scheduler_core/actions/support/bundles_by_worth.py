@@ -1,8 +1,6 @@
-"""Safe and whole bundles of victims, in the order in which the gang actions take them.
-
-Safe is what a gang has above its minimum, whole is all of it. What a bundle is worth is the part of the demand that it
-frees where the demand can use it, over what its gang holds in all (ROI). Source: volcano-semantics 3.6.
-"""
+"""Safe and whole bundles of victims, in the order in which the gang actions take them. Safe is what a gang has above
+its minimum, whole is all of it. What a bundle is worth is the part of the demand that it frees where the demand can use
+it, over what its gang holds in all (ROI). Source: volcano-semantics 3.6."""
 
 from __future__ import annotations
 
@@ -87,12 +85,9 @@ def offers(
 
 
 def in_order(session: Session, found: Iterable[Offer], queue: int, *, across: bool) -> list[Offer]:
-    """Safe before whole, then whose turn it is to give, then what is worth most, then names.
-
-    Args:
-        queue: who takes. across: between queues, the queue that is robbed first comes first; then and inside a queue
-            the gang that is last in line (upstream: between queues gangs are not compared).
-    """
+    """Safe before whole, then whose turn it is to give, then what is worth most, then names. ``queue``: who takes.
+    ``across``: between queues, the queue that is robbed first comes first; then and inside a queue the gang that is
+    last in line (upstream: between queues gangs are not compared)."""
     ordered = sorted(found, key=lambda offer: (-offer.worth, session.gangs.names[offer.gang]))
     if not (across and session.compat):
         ordered.sort(key=lambda offer: session.hooks.key("job_order", offer.gang), reverse=True)

@@ -45,13 +45,9 @@ ARGUMENTS: tuple[Argument, ...] = (
 
 
 class Terms(msgspec.Struct, frozen=True, gc=False):
-    """How the two actions differ.
-
-    Attributes:
-        action, rule, verb: name of the action, and its words for the record.
-        across: takes from other queues, else from lower gangs of its own.
-        allow_whole, seconds: arguments of the action.
-    """
+    """How the two actions differ. ``action``, ``rule``, ``verb``: name of the action, and its words for the record.
+    ``across``: takes from other queues, else from lower gangs of its own. ``allow_whole``, ``seconds``: arguments of
+    the action."""
 
     action: str
     rule: str

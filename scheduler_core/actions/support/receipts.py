@@ -120,12 +120,9 @@ def standing_rows(units: Ints, ok: Bools, size: int) -> Ints:
 
 
 class Looked(NamedTuple):
-    """Gangs that came into question beside the victims.
-
-    Attributes:
-        options: kept by a rule or a vote, or passed over. total: of all those, without the victims.
-        further: the next ones that may be taken and cost more, or where to find them.
-    """
+    """Gangs that came into question beside the victims. ``options``: kept by a rule or a vote, or passed over.
+    ``total``: of all those, without the victims. ``further``: the next ones that may be taken and cost more, or where
+    to find them."""
 
     options: Sequence[Option]
     total: int

@@ -120,11 +120,9 @@ def kept_places(session: Session) -> dict[str, float]:
 
 
 def apply_reservations(session: Session) -> None:
-    """Put the promises of earlier sessions back.
-
-    A promise ends when its pod has a place or is gone, when its room is no longer there, or when it expires; an expired
-    one holds for one more session, so that no eviction for it was in vain where sessions are far apart.
-    """
+    """Put the promises of earlier sessions back. A promise ends when its pod has a place or is gone, when its room is
+    no longer there, or when it expires; an expired one holds for one more session, so that no eviction for it was in
+    vain where sessions are far apart."""
     statement = session.statement()
     wanted = {reservation.pod: reservation for reservation in session.memory.reservations}
     if not wanted:

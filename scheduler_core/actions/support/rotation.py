@@ -10,11 +10,9 @@ from scheduler_core.framework.session import Session
 
 
 class Rotation:
-    """The best gang of the best queue, again and again; orders are looked up anew at each turn.
-
-    A queue's place can change with every placement (its share does), so the best queue is searched each time:
-    O(queues) a turn. Gangs of one queue lie in a heap.
-    """
+    """The best gang of the best queue, again and again; orders are looked up anew at each turn. A queue's place can
+    change with every placement (its share does), so the best queue is searched each time: O(queues) a turn. Gangs of
+    one queue lie in a heap."""
 
     def __init__(self, session: Session, gangs: Iterable[int]) -> None:
         self._session = session

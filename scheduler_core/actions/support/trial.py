@@ -1,8 +1,6 @@
-"""What comes of evicting pods for a gang: evict, place its tasks, look, and take it all back.
-
-Everything that may keep a task from running is asked again after the eviction: quota, predicates, single cards, and
-for a gang that waits outside the vote that lets it in.
-"""
+"""What comes of evicting pods for a gang: evict, place its tasks, look, and take it all back. Everything that may keep
+a task from running is asked again after the eviction: quota, predicates, single cards, and for a gang that waits
+outside the vote that lets it in."""
 
 from __future__ import annotations
 

@@ -1,9 +1,6 @@
-"""Preempt as upstream does it, pod by pod: what ``compatibility: volcano`` asks for.
-
-For each task of a starving gang the nodes come by score; the first one whose lower pods are enough gives them up in
-victim order until queue, room and filters say yes. Then the tasks of one gang among themselves, kept task by task.
-Source: volcano-semantics 1.6, 3.4.
-"""
+"""Preempt as upstream does it, pod by pod: what ``compatibility: volcano`` asks for. For each task of a starving gang
+the nodes come by score; the first one whose lower pods are enough gives them up in victim order until queue, room and
+filters say yes. Then the tasks of one gang among themselves, kept task by task. Source: volcano-semantics 1.6, 3.4."""
 
 from __future__ import annotations
 

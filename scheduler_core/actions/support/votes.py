@@ -39,11 +39,8 @@ from scheduler_core.state.status import PIPELINED, Bools, Floats, Index, Ints
 
 class Votes(msgspec.Struct, frozen=True, gc=False):
     """What came out: gangs in the order in which they were tested, and what was said to those who stay outside.
-
-    Attributes:
-        order: int32. refused: bool (G,).
-        own: answers that were given in Python, by gang; ``shortfall`` makes those of the others.
-    """
+    ``order``: int32. ``refused``: bool (G,). ``own``: answers that were given in Python, by gang; ``shortfall`` makes
+    those of the others."""
 
     order: Index
     refused: Bools

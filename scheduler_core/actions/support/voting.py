@@ -15,11 +15,9 @@ from scheduler_core.state.status import Bools
 
 
 class Voting:
-    """Asks the plugins.
-
-    Where all that counts is the queue, the minimum and who may take back, equal questions get equal answers for as long
-    as no gang is promised anything; most of those who wait at a full queue ask for the same.
-    """
+    """Asks the plugins. Where all that counts is the queue, the minimum and who may take back, equal questions get
+    equal answers for as long as no gang is promised anything; most of those who wait at a full queue ask for the
+    same."""
 
     def __init__(self, session: Session) -> None:
         self._session = session

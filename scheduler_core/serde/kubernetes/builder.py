@@ -1,8 +1,6 @@
-"""Objects in, one at a time, in any order; a snapshot out whenever it is asked for.
-
-Each object is decoded once, when it comes in. What depends on other objects (the value of a priority class, the
-resource behind a card name, the owner of a gang) is settled when the snapshot is built.
-"""
+"""Objects in, one at a time, in any order; a snapshot out whenever it is asked for. Each object is decoded once, when
+it comes in. What depends on other objects (the value of a priority class, the resource behind a card name, the owner of
+a gang) is settled when the snapshot is built."""
 
 from __future__ import annotations
 
@@ -46,12 +44,9 @@ _GANGS = 16
 
 
 class SnapshotBuilder:
-    """Collects Kubernetes objects and builds snapshots of them.
-
-    Args:
-        schedulers: pods with one of these ``schedulerName`` are to be scheduled.
-        strict: a cycle of queue parents stops the build; otherwise its queues are marked as unusable.
-    """
+    """Collects Kubernetes objects and builds snapshots of them. ``schedulers``: pods with one of these
+    ``schedulerName`` are to be scheduled. ``strict``: a cycle of queue parents stops the build; otherwise its queues
+    are marked as unusable."""
 
     def __init__(self, schedulers: Iterable[str] = DEFAULT_SCHEDULERS, *, strict: bool = True) -> None:
         self.schedulers = tuple(schedulers)
@@ -99,14 +94,8 @@ class SnapshotBuilder:
 
     def upsert(self, obj: Mapping[str, Any], *, path: str = "", file: str | None = None) -> None:
         """Take one object in, or its new state. An object of a kind that is not read is counted and passed over.
-
-        Args:
-            obj: as the API has it, with ``kind`` and ``apiVersion``.
-            path: where it is in its file, for messages, e.g. ``items[3]``.
-
-        Raises:
-            BadInput: it cannot be used; what was known of it before stays.
-        """
+        ``obj``: as the API has it, with ``kind`` and ``apiVersion``. ``path``: where it is in its file, for messages,
+        e.g. ``items[3]``. Raises BadInput: it cannot be used; what was known of it before stays."""
         try:
             kind = self._kind_of(obj)
             if kind is None:
@@ -145,14 +134,9 @@ class SnapshotBuilder:
         return dict(self._groups.revisions)
 
     def build(self) -> Snapshot:
-        """The snapshot of all that was taken in.
-
-        Raises:
-            BadInput: ``queue_cycle``, if the builder is strict.
-
+        """The snapshot of all that was taken in. Raises BadInput: ``queue_cycle``, if the builder is strict.
         Complexity: linear in the number of objects that changed since the last build, and a copy of each list where
-        some did; the lists of nodes, pods and PodGroups know how they differ from those of earlier snapshots.
-        """
+        some did; the lists of nodes, pods and PodGroups know how they differ from those of earlier snapshots."""
         records = self._records
         queues = self._queues()
         settled_by = (self._catalogue.types, self._classes.by_name)

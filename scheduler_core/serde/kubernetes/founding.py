@@ -1,8 +1,6 @@
-"""BatchProcess and TFJob of the founding documents, as gangs with their pods.
-
-Their operators do not exist in a Volcano cluster, so the gang and its pods are made here: pending, to be scheduled by
-the first of the schedulers that the reader was asked for. Where pods of the object exist already, nothing is made.
-"""
+"""BatchProcess and TFJob of the founding documents, as gangs with their pods. Their operators do not exist in a Volcano
+cluster, so the gang and its pods are made here: pending, to be scheduled by the first of the schedulers that the reader
+was asked for. Where pods of the object exist already, nothing is made."""
 
 from __future__ import annotations
 

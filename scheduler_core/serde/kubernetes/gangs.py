@@ -1,8 +1,6 @@
-"""The PodGroups that a controller would make, and what a gang's owner says of it.
-
-Source: semantics 5.3 (PodGroup creation) and 5.2 (policies); ``volcano.sh/*`` annotations flow from the workload to its
-PodGroup, and those of the pod override them.
-"""
+"""The PodGroups that a controller would make, and what a gang's owner says of it. Source: semantics 5.3 (PodGroup
+creation) and 5.2 (policies); ``volcano.sh/*`` annotations flow from the workload to its PodGroup, and those of the pod
+override them."""
 
 from __future__ import annotations
 
@@ -161,13 +159,9 @@ def group_of_pods(name: str, members: list[PodRecord], owners: Owners, prioritie
 
 
 def revision(group: PodGroup, first: PodRecord | None, owners: Owners, priorities: Priorities) -> PodGroup | None:
-    """What a PodGroup that TideSched made would be if it were made now; None where that is what it is.
-
-    Args:
-        group: as it is. first: the first of its pods, by name; without one nothing else is said.
-
-    What cannot be read changes nothing: the PodGroup stays as it was made.
-    """
+    """What a PodGroup that TideSched made would be if it were made now; None where that is what it is. ``group``: as it
+    is. ``first``: the first of its pods, by name; without one nothing else is said. What cannot be read changes
+    nothing: the PodGroup stays as it was made."""
     if first is None:
         return None
     made = group_of_pods(group.name, [first], owners, priorities)

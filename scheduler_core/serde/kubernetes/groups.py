@@ -23,11 +23,9 @@ _BELOW = {kind: known for (_, kind), known in OTHERS.items()}
 
 
 class Groups:
-    """PodGroups by name.
-
-    A gang has the PodGroup of the input; else the one that a Job would get that has none yet; else one for the pods
-    that name it. A Job whose PodGroup has another name than it would give is known by the PodGroup's owner.
-    """
+    """PodGroups by name. A gang has the PodGroup of the input; else the one that a Job would get that has none yet;
+    else one for the pods that name it. A Job whose PodGroup has another name than it would give is known by the
+    PodGroup's owner."""
 
     def __init__(self, schedulers: Iterable[str]) -> None:
         self._schedulers = frozenset(schedulers)

@@ -258,11 +258,9 @@ def _task(task: RawTask, index: int) -> TaskRecord:
 
 
 def evicted_policy(spec: RawJobSpec) -> EvictedPolicy:
-    """What happens to the job when one of its pods is evicted.
-
-    For each role its own policies are asked first, then the job's; the first that matches counts. Where roles differ,
-    one that ends or restarts the job wins: which role loses a pod is not known beforehand.
-    """
+    """What happens to the job when one of its pods is evicted. For each role its own policies are asked first, then the
+    job's; the first that matches counts. Where roles differ, one that ends or restarts the job wins: which role loses a
+    pod is not known beforehand."""
     of_job = _first_match(spec.policies)
     policies = [_first_match(task.policies) or of_job for task in spec.tasks or ()] or [of_job]
     return next((p for p in policies if p.fells_gang), policies[0])

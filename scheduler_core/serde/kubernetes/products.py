@@ -10,11 +10,9 @@ _PRODUCT = ".product"
 
 
 def named_products(selector: Mapping[str, str], required: tuple[NodeSelectorTerm, ...] | None) -> tuple[str, ...]:
-    """Values of product labels of which one has to hold, in the order in which they are written; empty for none.
-
-    A node selector holds beside an affinity, so it is the narrower of the two. An affinity names products only where
-    each of its terms does.
-    """
+    """Values of product labels of which one has to hold, in the order in which they are written; empty for none. A node
+    selector holds beside an affinity, so it is the narrower of the two. An affinity names products only where each of
+    its terms does."""
     chosen = tuple(value for key, value in selector.items() if _is_product(key))
     if chosen:
         return chosen[:1]

@@ -79,11 +79,9 @@ def _hint(name: str) -> str:
 
 
 def is_scalar(name: str) -> bool:
-    """True for what nodes have beside cpu, memory and pods: extended resources, storage and huge pages (in MiB).
-
-    Not for names that only quotas use (``requests.nvidia.com/gpu``, ``count/pods``) and for volumes that can be
-    attached, which are read apart.
-    """
+    """True for what nodes have beside cpu, memory and pods: extended resources, storage and huge pages (in MiB). Not
+    for names that only quotas use (``requests.nvidia.com/gpu``, ``count/pods``) and for volumes that can be attached,
+    which are read apart."""
     if "/" in name:
         return not name.startswith(("requests.", "limits.", "count/"))
     return in_mib(name)
@@ -98,14 +96,8 @@ def read_resources(
     excess: list[str] | None = None,
 ) -> tuple[int | None, int | None, dict[str, int]]:
     """CPU (milli-cores), memory (MiB) and scalars (whole units) of a resource list; None where it says nothing.
-
-    Args:
-        thousandths: of scalars, instead of whole units.
-        excess: gets what is beyond the largest amount, which then replaces it; None = that is bad input too.
-
-    Raises:
-        BadInput: ``bad_quantity`` with the place.
-    """
+    ``thousandths``: of scalars, instead of whole units. ``excess``: gets what is beyond the largest amount, which then
+    replaces it; None = that is bad input too. Raises BadInput: ``bad_quantity`` with the place."""
     cpu = memory = None
     scalars: dict[str, int] = {}
     if not values:

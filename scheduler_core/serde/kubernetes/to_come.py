@@ -1,8 +1,6 @@
-"""The pods that the controller of a Job makes once its gang is admitted, role by role.
-
-A session does not ask for them. Who tries out whether an admitted Job would start needs them: what a pod of one of
-several roles asks for is in the Job alone, since the PodGroup has the sum.
-"""
+"""The pods that the controller of a Job makes once its gang is admitted, role by role. A session does not ask for them.
+Who tries out whether an admitted Job would start needs them: what a pod of one of several roles asks for is in the Job
+alone, since the PodGroup has the sum."""
 
 from __future__ import annotations
 

@@ -1,9 +1,6 @@
-"""Reads a policy and checks every name and value in it.
-
-An unknown action, plugin, switch or argument is an error that names the nearest known one and its line. With
-``compatibility: volcano`` it is a warning and has no effect, as it has none upstream; an unknown action stays an error
-there too.
-"""
+"""Reads a policy and checks every name and value in it. An unknown action, plugin, switch or argument is an error that
+names the nearest known one and its line. With ``compatibility: volcano`` it is a warning and has no effect, as it has
+none upstream; an unknown action stays an error there too."""
 
 from __future__ import annotations
 
