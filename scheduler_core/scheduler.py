@@ -86,8 +86,7 @@ def run_session(
 
     Raises:
         BadInput: the policy names an action or a plugin that does not exist, or plugins that exclude each other.
-        BrokenInvariant: the tables do not add up (a bug).
-    """
+        BrokenInvariant: the tables do not add up (a bug)."""
     if policy.profiles:
         return _run_profiles(
             snapshot,

@@ -8,8 +8,7 @@ On purpose different from Volcano: an admitted gang that finds no place does not
 fills the queue's quota, and smaller gangs stay outside while cards are free. Here, where a gang was refused that could
 start now, all are tested once more, those who could start before those who could not; if that lets such a gang in, it
 is final, and an admitted gang for which no quota is left is refused again. No gang overtakes on a full
-cluster, where none could start. With ``compatibility: volcano`` the order is upstream's.
-"""
+cluster, where none could start. With ``compatibility: volcano`` the order is upstream's."""
 
 from __future__ import annotations
 

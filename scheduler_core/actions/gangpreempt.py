@@ -1,8 +1,7 @@
 """Action ``gangpreempt``: take for a whole gang at once from lower gangs of its queue, surplus before gangs.
 
 Bundles, their order and the repairs: :mod:`scheduler_core.actions.support.gang_raid`. Upstream's design says not to
-combine it with preempt and reclaim. Source: volcano-semantics 3.6.
-"""
+combine it with preempt and reclaim. Source: volcano-semantics 3.6."""
 
 from __future__ import annotations
 

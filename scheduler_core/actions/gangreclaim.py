@@ -2,8 +2,7 @@
 
 Bundles, their order and the repairs: :mod:`scheduler_core.actions.support.gang_raid`. The tide table guards it as it
 guards reclaim (contracts 3.2). Upstream's design says not to combine it with preempt and reclaim.
-Source: volcano-semantics 3.6.
-"""
+Source: volcano-semantics 3.6."""
 
 from __future__ import annotations
 

@@ -10,8 +10,7 @@ member ends the job; a gang that only the room or the quota it would get keeps f
 (pitfall 1), unless it is a Job without pods: it takes from no gang, and its reason says so; system pods and protected
 gangs stay; no member of its own gang is evicted where that would stop it. Freed room stays promised. With
 ``enableTopologyAwarePreemption`` each task's node is chosen by upstream's rules for that mode. With
-``compatibility: volcano`` victims are pods of the first node that works out.
-"""
+``compatibility: volcano`` victims are pods of the first node that works out."""
 
 from __future__ import annotations
 

@@ -2,8 +2,7 @@
 
 In steps: which tasks may ask (quota) -> plain placement first (pitfall 6) -> who may be taken (hard rules, votes) ->
 the cheapest set over all nodes (contracts 3.1) -> evict and place in a statement, with quota, predicates and single
-cards tested again -> keep it only if the gang can run with it. Source: volcano-semantics 3.5, contracts 3.1 and 3.2.
-"""
+cards tested again -> keep it only if the gang can run with it. Source: volcano-semantics 3.5, contracts 3.1 and 3.2."""
 
 from __future__ import annotations
 

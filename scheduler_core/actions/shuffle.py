@@ -5,8 +5,7 @@ that names any names is evicted at once: no statement, no place in return. Sourc
 
 On purpose different from upstream: system pods, protected pods and protected PodGroups stay, disruption budgets hold,
 and where tide rules hold or losing a member ends the job, the gang is evicted whole; its surplus may go alone
-where no other member is harmed (contracts 3.2). With ``compatibility: volcano`` exactly the named tasks go.
-"""
+where no other member is harmed (contracts 3.2). With ``compatibility: volcano`` exactly the named tasks go."""
 
 from __future__ import annotations
 

@@ -25,8 +25,7 @@ def first_excess(
 
     Returns:
         None when everything fits, else (card types, asked for within them by all, left in them). Only sets that the
-        new demand touches are looked at: an old breach elsewhere is not its fault. O(2^choices), choices <= 8.
-    """
+        new demand touches are looked at: an old breach elsewhere is not its fault. O(2^choices), choices <= 8."""
     total: dict[frozenset[int], int] = {}
     for demands in (promised, new):
         for choice, milli in demands.items():

@@ -3,8 +3,7 @@
 Compiled code holds no interpreter lock, so that a heartbeat thread goes on while it runs, and is kept on disk, so that
 a process compiles it once for all. The kept code of a module lies in a folder of its own for each state of the files
 that the module is made of, its imports and theirs: Numba itself does not notice that a function which another file
-calls, or a number that another file holds, has changed.
-"""
+calls, or a number that another file holds, has changed."""
 
 from __future__ import annotations
 

@@ -28,8 +28,7 @@ class Wish(msgspec.Struct, frozen=True):
     Attributes:
         count: devices. alone: they must be idle and serve no other task then.
         memory: on each, as the device counts it. percent: of its memory instead, 0 = not asked for.
-        cores: percent of its cores; 100 = alone.
-    """
+        cores: percent of its cores; 100 = alone."""
 
     count: int
     alone: bool = False
@@ -71,8 +70,7 @@ class DeviceTable:
     Attributes:
         node, index, memory, most: int64 (rows,), node, number on the node, memory, pods that may share it.
         uuid: name of each device for its agent. rows_of: first row and number of rows of a node.
-        pods, held, cores: int64 (2, rows), pods on it, memory and percent of cores in use: now, and in the end.
-    """
+        pods, held, cores: int64 (2, rows), pods on it, memory and percent of cores in use: now, and in the end."""
 
     def __init__(self, nodes: Sequence[Node], *, virtual: bool) -> None:
         rows: list[tuple[int, int, int, int, str]] = []

@@ -25,6 +25,5 @@ def card_fit(whole_free: Ints, best_free: Ints, whole: int, share: int) -> Bools
 
     Args:
         whole_free: int64 (N,), entirely free cards. best_free: int64 (N,), the largest free part of one card.
-        whole: cards needed entirely. share: milli-cards needed on one card (then ``whole`` is 0).
-    """
+        whole: cards needed entirely. share: milli-cards needed on one card (then ``whole`` is 0)."""
     return best_free >= share if share else whole_free >= whole

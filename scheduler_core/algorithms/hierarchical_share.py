@@ -3,8 +3,7 @@
 A node's share is made of its children as if all that still want something were scaled down to the poorest of them;
 children that can get nothing more count as they are. Shares are rounded to nine decimals after a sum that is rounded
 once, so that they come out the same on every processor and in every order.
-Source: volcano-semantics 4.4 (hierarchy).
-"""
+Source: volcano-semantics 4.4 (hierarchy)."""
 
 from __future__ import annotations
 

@@ -41,8 +41,7 @@ def lay_out(
 
     Returns:
         ``start`` int64 (G + 1,), and the members in their new order: those of position ``g`` at
-        ``start[g]:start[g + 1]``, then those of gangs without a position.
-    """
+        ``start[g]:start[g + 1]``, then those of gangs without a position."""
     at = 0
     for i in range(len(changed)):
         # A negative place points into ``fresh``.
@@ -107,8 +106,7 @@ def count_members(
         numbers: int64, the gangs; ``first``, ``size``, ``slots`` as :func:`lay_out` leaves them.
         status, cls, card: int8, int32, int32 (tasks,). ended: bool by status, who counts no more.
         counts: int64 (statuses, numbers). held: int64 (numbers, card types). idle: bool (numbers,). totals: int64
-            (statuses,), sums of ``counts``. All written.
-    """
+            (statuses,), sums of ``counts``. All written."""
     for number in numbers:
         for code in range(len(totals)):
             totals[code] -= counts[code, number]

@@ -14,8 +14,7 @@ class Need(msgspec.Struct, frozen=True, gc=False):
 
     Attributes:
         request: (row, amount) pairs. cards: positions on the card axis. whole: cards; share: milli-cards of one card.
-        count: how many tasks.
-    """
+        count: how many tasks."""
 
     request: tuple[tuple[int, int], ...]
     cards: tuple[int, ...]

@@ -52,8 +52,7 @@ class SoftSpread(msgspec.Struct, frozen=True):
 def spread_score(constraints: Sequence[SoftSpread], scored: Bools) -> Floats:
     """0 to 100, more for places with fewer pods; 0 for nodes that are not scored.
 
-    cost = round(sum of count x ln(places + 2) + (maxSkew - 1)); score = 100 x (max + min - cost) / max, in integers.
-    """
+    cost = round(sum of count x ln(places + 2) + (maxSkew - 1)); score = 100 x (max + min - cost) / max, in integers."""
     cost: Floats = np.zeros(len(scored), dtype=np.float64)
     for one in constraints:
         cost = cost + one.counts[one.places] * math.log(one.size + 2) + (one.max_skew - 1)

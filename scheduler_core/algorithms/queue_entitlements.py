@@ -2,8 +2,7 @@
 
 Source: volcano-semantics 4.9: a child inherits what its parent's capability says and it does not; the guarantees of its
 siblings are not for it; ``deserved`` is cut at the most it may use and raised to its guarantee. A parent that names
-less than its children do together is broken, for itself and all below it.
-"""
+less than its children do together is broken, for itself and all below it."""
 
 from __future__ import annotations
 

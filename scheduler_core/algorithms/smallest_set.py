@@ -2,8 +2,7 @@
 
 For victims whose leaving frees more than room on nodes (their queue's quota, a spread, a device), so that nothing
 shorter than trying it says whether a set will do. The order of preference is contracts 3.1: highest level as low as
-possible, least work lost, fewest gangs, smallest surplus, names.
-"""
+possible, least work lost, fewest gangs, smallest surplus, names."""
 
 from __future__ import annotations
 
@@ -56,8 +55,7 @@ def smallest_set(units: Sequence[Unit], enough: Enough, start: Start) -> list[Un
         units: candidates. enough: tries a set; more is never worse. start: a set that is enough, found by looking
             where room is missing, or None. Only where it finds none is everything tried at once, which costs most.
 
-    O(log levels + units of the start + a bounded number) trials.
-    """
+    O(log levels + units of the start + a bounded number) trials."""
     levels = sorted({unit.level for unit in units})
     starts: dict[int, list[Unit] | None] = {}
 

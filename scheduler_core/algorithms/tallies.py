@@ -42,8 +42,7 @@ def beyond_minimum(
 
     Returns:
         bool (gangs,): those whose members differ, so that it matters which are the surplus; nothing was added for them.
-        int64 (gangs,): how many members each has beyond its minimum, of an existing queue.
-    """
+        int64 (gangs,): how many members each has beyond its minimum, of an existing queue."""
     mixed = np.zeros(len(queue), dtype=np.bool_)
     surplus = np.zeros(len(queue), dtype=np.int64)
     for gang in range(len(queue)):

@@ -14,8 +14,7 @@ class Unit(msgspec.Struct, frozen=True, gc=False):
         level: queue priority, gang priority. work: work lost.
         size: milli-cards (milli-cores without cards) freed in all.
         members: ids of the tasks that leave, for the caller.
-        spare: 0 for a whole gang, else how many single members of the gang may go.
-    """
+        spare: 0 for a whole gang, else how many single members of the gang may go."""
 
     name: str
     gang: str

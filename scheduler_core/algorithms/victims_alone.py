@@ -47,8 +47,7 @@ def note_alone(
     share is asked for, the most that is free on one card. O(pieces of the unit x pieces of a node).
 
     Args:
-        limits: as of ``capacity``. alone: bool (units,), all False, scratch. fits: int64 (options,), scratch.
-    """
+        limits: as of ``capacity``. alone: bool (units,), all False, scratch. fits: int64 (options,), scratch."""
     for i in range(len(out)):
         out[i] = 0
     out[WANTED] = wanted

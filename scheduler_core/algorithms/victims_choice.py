@@ -54,8 +54,7 @@ class Choice(NamedTuple):
         touched: int64 (3, N), the number of the search that first touched the node; the touched nodes; those that have
             left the heap and are not touched.
         sums: int64 (2, options), how many more tasks fit than with no unit chosen; scratch.
-        scratch: int64 (4, units or pieces of a node). keys: int64 (4, 5), scratch.
-    """
+        scratch: int64 (4, units or pieces of a node). keys: int64 (4, 5), scratch."""
 
     control: Ints
     chosen: Bools

@@ -46,8 +46,7 @@ class Tasks(NamedTuple):
         at: int64 (P,), those that are in place and have a gang.
         gang, node, cls, card, alone: int32 (tasks,); ``alone`` is the unit of the single member, or -1.
         words: int64 (tasks, W). began: float64 (tasks,), seconds. stays: bool (tasks,), says that it must not go.
-        kinds: int64 (classes, 3), milli-cards, milli-cores, milli-cards of each card held.
-    """
+        kinds: int64 (classes, 3), milli-cards, milli-cores, milli-cards of each card held."""
 
     at: Ints
     gang: npt.NDArray[np.int32]

@@ -41,8 +41,7 @@ class Field(NamedTuple):
         units: int64 (units, 9), in the order of their names. unit_piece: int64, rows of pieces by unit.
         requests: int64 (classes, R). future: int64 (R, N), free once all that leaves has left.
         card_at: int64 (C, N, 2), first row and count of the cards of a type on a node.
-        card_free: int64 (rows,), milli-cards free on each card once all that leaves has left.
-    """
+        card_free: int64 (rows,), milli-cards free on each card once all that leaves has left."""
 
     pieces: Ints
     node_start: Ints
@@ -64,8 +63,7 @@ class Ask(NamedTuple):
         blocked: bool (N,), where nothing but other pods refuses them (affinity, ports, spread), so that none fits
             before a unit leaves.
         whole, share: cards that must be entirely free, or milli-cards of one.
-        size: column of units by which surplus is measured. need: what one task asks for in the same measure.
-    """
+        size: column of units by which surplus is measured. need: what one task asks for in the same measure."""
 
     amounts: Ints
     types: Ints

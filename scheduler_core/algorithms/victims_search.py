@@ -3,8 +3,7 @@
 The order of preference is contracts 3.1: highest victim level as low as possible (the caller goes through the levels),
 least work lost, fewest gangs, smallest surplus, names. Offers of single nodes, the cheapest first; then units that are
 not needed are let go; then a bounded search for something better, which sees every set where there are few units.
-A choice that came from one offer is the best there is: every other one holds an offer too, and that costs no less.
-"""
+A choice that came from one offer is the best there is: every other one holds an offer too, and that costs no less."""
 
 from __future__ import annotations
 

@@ -2,8 +2,7 @@
 
 Source: Kubernetes' VolumeBinding, VolumeZone, VolumeRestrictions and NodeVolumeLimits. Departures on purpose: a claim
 (volume) that the snapshot does not hold is no obstacle where it holds no claims (volumes) at all, because then they
-were not collected; a claim that names its volume counts as bound.
-"""
+were not collected; a claim that names its volume counts as bound."""
 
 from __future__ import annotations
 
@@ -39,8 +38,7 @@ class Needs(msgspec.Struct, frozen=True):
         problem: why no node will do; empty = nothing is wrong.
         bound: volumes that are there. waiting: claims that get theirs once the pod has a node, smallest first.
         single: keys of claims that one pod alone may use.
-        attached: (driver, name) of every volume that is attached to the node, known or to be made.
-    """
+        attached: (driver, name) of every volume that is attached to the node, known or to be made."""
 
     problem: str = ""
     bound: tuple[Volume, ...] = ()

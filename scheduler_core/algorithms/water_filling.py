@@ -29,8 +29,7 @@ def water_filling(total: Sequence[int], claims: Sequence[Claim]) -> list[list[in
     First each queue gets its part by weight, at most its limit and its request, at least its guarantee. What was not
     taken goes by weight to those who still want some of it, again and again. Upstream hands it out to those too who
     take nothing of it, as long as they want something else, and comes to the same end in endlessly many rounds.
-    O(rows x rounds x claims); a round meets a claim or is the last.
-    """
+    O(rows x rounds x claims); a round meets a claim or is the last."""
     columns = [
         _fill(amount, [(c.weight, min(c.limit[row], c.request[row]), c.guarantee[row]) for c in claims])
         for row, amount in enumerate(total)
@@ -73,8 +72,7 @@ def real_capability(
 
     Args:
         total: of those who share. guaranteed: of all of them together, the own one included.
-        own: its guarantee. capability: None = no limit of its own.
-    """
+        own: its guarantee. capability: None = no limit of its own."""
     rows = zip(total, guaranteed, own, capability, strict=True)
     return [
         real if cap is None else min(real, cap) for real, cap in ((max(0, t - g) + o, cap) for t, g, o, cap in rows)

@@ -39,8 +39,7 @@ class ClassView:
         curable: bool (N,), nothing but other pods prevents it; ``allowed`` is a part of it.
         now, future: bool (options, N), fits at once / once what leaves has left, by card option (one row when the
             class asks for no card).
-        score: float64 (N,).
-    """
+        score: float64 (N,)."""
 
     def __init__(
         self, cls: TaskClass, allowed: Bools, allowed_now: Bools, curable: Bools, refused: dict[str, int]
@@ -116,8 +115,7 @@ class Candidates:
         Args:
             options: for each card option whether the quota allows it (one entry when the class asks for no card).
             now: consider nodes where it fits at once. future: and those where it fits later.
-            task: whose place it is, for what plugins say of single tasks; -1 = any task of the class.
-        """
+            task: whose place it is, for what plugins say of single tasks; -1 = any task of the class."""
         view = self.view(cls)
         only, extra = self.looked_at(cls, options, task)
         stages = [(view.now, True)] if now else []

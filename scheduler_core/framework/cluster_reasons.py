@@ -2,8 +2,7 @@
 
 First each kind of member is looked at as if the others were not there. Where each would fit, the members are placed one
 after another in a statement that is discarded: the first one that finds no place shows what its mates leave too little
-of (a port, a node without one of them, the last card).
-"""
+of (a port, a node without one of them, the last card)."""
 
 from __future__ import annotations
 
@@ -34,8 +33,7 @@ class Rehearsed(NamedTuple):
 
     Attributes:
         fits: all members found a place. task: the first that did not. nodes: refused nodes by reason.
-        placed: how many members found one before it.
-    """
+        placed: how many members found one before it."""
 
     fits: bool
     task: int = -1

@@ -2,8 +2,7 @@
 
 Source: volcano-semantics 1.4 and the recommended rule of 1.5: "no plugin has decided yet" is something else than
 "no victim is allowed", and an empty answer that does not abstain is a veto that ends the walk. With
-``compatibility: volcano`` victims are combined as upstream does, where the two look the same.
-"""
+``compatibility: volcano`` victims are combined as upstream does, where the two look the same."""
 
 from __future__ import annotations
 

@@ -18,8 +18,7 @@ class Demand(msgspec.Struct, frozen=True, gc=False):
         cpu_milli, memory_mib: milli-cores, MiB.
         cards: milli-cards by the tuple of card positions of which any will do.
         unnamed: the same for requests that name no card but a resource.
-        unknown: milli-cards by name that no node has.
-    """
+        unknown: milli-cards by name that no node has."""
 
     cpu_milli: int = 0
     memory_mib: int = 0
@@ -67,8 +66,7 @@ class Shortfall(msgspec.Struct, frozen=True, gc=False, kw_only=True):
         requested, limit, allocated, inqueue: what is asked, what is allowed, what is in use, what is promised.
         short: how much more would be needed.
         queue: whose limit, empty for the cluster's.
-        whose: whose limit it is in words, where it is no queue's.
-    """
+        whose: whose limit it is in words, where it is no queue's."""
 
     code: ReasonCode
     resource: str

@@ -2,8 +2,7 @@
 
 A plugin that votes on victims (extension point ``reclaimable``) may also have the same method with ``_gangs`` at the
 end of its name. It is asked instead when all that take part in the vote have one and do not answer None, so it must say
-of a gang what the other method would say of each of its tasks.
-"""
+of a gang what the other method would say of each of its tasks."""
 
 from __future__ import annotations
 

@@ -23,8 +23,7 @@ class NamedResources:
 
     Attributes:
         plain: row of the node table, -1 = none. cards: card types that count together.
-        all: int64 (D, N), what the nodes have.
-    """
+        all: int64 (D, N), what the nodes have."""
 
     def __init__(self, session: Session, names: Sequence[str]) -> None:
         self._session, self.names = session, tuple(names)

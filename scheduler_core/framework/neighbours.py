@@ -5,8 +5,7 @@ they are is read from the columns of the task table.
 
 Departures from Kubernetes on purpose: a pod that is leaving does not satisfy affinity and does not count in scores, and
 who it does not want may be promised its room (with ``compatibility: volcano`` it counts until it is gone); a pod that
-is promised room counts like one in place, except that no pod is bound at once for its company.
-"""
+is promised room counts like one in place, except that no pod is bound at once for its company."""
 
 from __future__ import annotations
 

@@ -29,8 +29,7 @@ class Argument(msgspec.Struct, frozen=True, gc=False, kw_only=True):
         choices: the words that a ``str`` (or the values of a ``map``) may be; empty = any.
         doc: one line for the reference page.
         aliases: other spellings that are accepted.
-        fields: what each entry of ``records`` holds; every field must be there.
-    """
+        fields: what each entry of ``records`` holds; every field must be there."""
 
     name: str
     type: str
@@ -64,8 +63,7 @@ class Plugin(ExtensionPoints):
             the system, a queue's line or a service does not depend on the plugin's tier (semantics 1.5).
         excludes: (switch, plugin) pairs: with the switch on (empty = always) that plugin cannot be in the same policy.
         switches: what its entry in the policy turned on or off, by switch; set before :meth:`open`.
-        compares_queues: the place of a queue depends on what other queues use; settled by the end of :meth:`open`.
-    """
+        compares_queues: the place of a queue depends on what other queues use; settled by the end of :meth:`open`."""
 
     name: ClassVar[str]
     arguments: ClassVar[tuple[Argument, ...]] = ()

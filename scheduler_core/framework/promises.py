@@ -21,8 +21,7 @@ class Minimums(NamedTuple):
 
     ``cpu``, ``memory`` int64 (G,); ``card`` int32 (G, KINDS), card types in their order, -1 = no more; ``named``,
     ``total`` int64 (G, KINDS), milli-cards asked for by name, and in all; ``odd`` bool (G,), what the gang needs does
-    not fit these columns (a choice of cards, an unknown card, a declared minimum).
-    """
+    not fit these columns (a choice of cards, an unknown card, a declared minimum)."""
 
     cpu: Ints
     memory: Ints

@@ -19,8 +19,7 @@ def without_strangers(memory: Memory, groups: Sequence[PodGroup]) -> Memory:
     owner was known when the gang was evicted: without it, sparing the new gang is the lesser error.
 
     Returns:
-        The very same memory where no gang is another one.
-    """
+        The very same memory where no gang is another one."""
     places, owners = memory.submitted, memory.owners
     kept = places.keys() | owners.keys()
     strangers = {

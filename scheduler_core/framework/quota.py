@@ -25,8 +25,7 @@ class Book:
     Attributes:
         code, queue: what a shortfall is called, and whose limit it is (empty = the cluster's).
         names: card types. limits, used, promised: by row.
-        choices: promised milli-cards by the card types of which any will do.
-    """
+        choices: promised milli-cards by the card types of which any will do."""
 
     def __init__(
         self,

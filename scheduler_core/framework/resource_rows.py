@@ -2,8 +2,7 @@
 
 The queue ledger counts cards by type; ``capability``, ``deserved`` and ``guarantee`` of a Queue name resources, and
 several card types can be one resource (``nvidia.com/gpu``). The rows here are sums over the ledger, plus the extended
-resources that are no cards. Places on nodes (``pods``) are nothing that queues share.
-"""
+resources that are no cards. Places on nodes (``pods``) are nothing that queues share."""
 
 from __future__ import annotations
 

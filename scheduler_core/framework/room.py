@@ -25,8 +25,7 @@ class Lack(msgspec.Struct, frozen=True, gc=False):
 
     Attributes:
         code: NoNodeMatches, WaitingForResources or Fragmented. resource: the one that is short; empty for no node.
-        short: how much more of it would have to be free, in the units of results. cls: of the tasks.
-    """
+        short: how much more of it would have to be free, in the units of results. cls: of the tasks."""
 
     code: ReasonCode
     cls: TaskClass

@@ -36,8 +36,7 @@ class SchedulingQueue:
     Args:
         initial, most: seconds of the first and of the longest wait; each attempt doubles it.
         leftover: seconds after which an unschedulable pod is tried again whatever happened.
-        entries, cycle, move_cycle: what an earlier session left.
-    """
+        entries, cycle, move_cycle: what an earlier session left."""
 
     def __init__(
         self,

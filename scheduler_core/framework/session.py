@@ -65,8 +65,7 @@ class Session:
             task whose quota is asked for at the moment, -1 = any of its class.
         scheduling_queue: pods that wait, where the per-pod cycle runs. pod_cache: those that it has bound and that the
             cluster has not shown yet.
-        trace: decisions and refusals, for the result.
-    """
+        trace: decisions and refusals, for the result."""
 
     def __init__(
         self,
@@ -319,8 +318,7 @@ class Session:
 
         Existing tasks speak for themselves; where there are too few of them (a Job whose pods are made after
         admission) the PodGroup's ``minResources`` and ``card.request`` do, less what members in place, finished ones
-        and those behind a scheduling gate ask for (upstream: all of it, again and again).
-        """
+        and those behind a scheduling gate ask for (upstream: all of it, again and again)."""
         count = self.needed(gang)
         if not count:
             return Demand()

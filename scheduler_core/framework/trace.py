@@ -32,8 +32,7 @@ class Trace:
         reclaim_refusals: gang -> rule by candidate gang, for a reclaim that came to nothing.
         notes: gang -> a sentence that its reason ends with, if it still waits.
         cooling: lasting name -> rest of a gang that was evicted.
-        counters: how often something was done, by name.
-    """
+        counters: how often something was done, by name."""
 
     def __init__(self) -> None:
         self.enqueue_refusals = Refusals()

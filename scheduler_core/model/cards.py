@@ -28,8 +28,7 @@ class CardType(msgspec.Struct, frozen=True, gc=False, kw_only=True):
         name: ``NVIDIA-H200``, ``NVIDIA-H200/mig-1g.18gb-mixed``, ``NVIDIA-H800/mps-80g*1/2``.
         resource: the Kubernetes extended resource that counts it, e.g. ``nvidia.com/gpu``.
         kind: whole card, MIG slice or MPS share.
-        parent: name of the whole card that it is cut from; None for a whole card.
-    """
+        parent: name of the whole card that it is cut from; None for a whole card."""
 
     name: str
     resource: str

@@ -113,8 +113,7 @@ class NodeRoom(msgspec.Struct, frozen=True, gc=False, kw_only=True):
 
     Attributes:
         free: before. frees: what the gang's leaving adds. needs: of one pod of the reclaimer.
-        fits: pods of the reclaimer that would fit. short: for one pod, where none would fit.
-    """
+        fits: pods of the reclaimer that would fit. short: for one pod, where none would fit."""
 
     node: str
     resource: str
@@ -139,8 +138,7 @@ class Candidate(msgspec.Struct, frozen=True, gc=False, kw_only=True):
 
     The cost is the one by which victims are chosen, as it was at that moment: queue priority, then gang priority, then
     work lost. ``frees_milli``: milli-cards of all types (milli-cores where no cards were asked for). ``alone``: where
-    room decided, what there would have been.
-    """
+    room decided, what there would have been."""
 
     gang: str
     queue: str
@@ -200,8 +198,7 @@ class Result(msgspec.Struct, frozen=True, gc=False, kw_only=True):
         binds: pods that get a place. pipelined: promises of room that is being freed. evictions: pods that leave.
         podgroups, queues: as they are once this is carried out; cards in milli-cards.
         reclaims: what each gang took and from which. reasons: why gangs wait. events: for Kubernetes.
-        timings_ms: milliseconds by step; empty without a timer.
-    """
+        timings_ms: milliseconds by step; empty without a timer."""
 
     now: float
     binds: Sequence[Bind] = ()

@@ -15,8 +15,7 @@ class DisruptionBudget(msgspec.Struct, frozen=True, gc=False, kw_only=True):
         selector: over the labels of pods of its namespace; None selects nothing, an empty one every pod.
         allowed: ``status.disruptionsAllowed``; None = the object has no status, then the spec is counted out.
         min_available, max_unavailable: as written, a number or a percentage; empty = unset.
-        disrupted: pods (names) whose eviction ``status`` counts already.
-    """
+        disrupted: pods (names) whose eviction ``status`` counts already."""
 
     namespace: str
     name: str

@@ -11,8 +11,7 @@ class BadInput(ValueError):
     Attributes:
         code: stable machine word, e.g. ``unknown_plugin``, ``bad_quantity``, ``queue_cycle``.
         file, line, path: where (``path`` is a pointer such as ``items[3].spec.capability.cpu``).
-        value: what was found there. hint: what would be right.
-    """
+        value: what was found there. hint: what would be right."""
 
     def __init__(
         self,

@@ -14,8 +14,7 @@ class NodeCandidate(msgspec.Struct, frozen=True, gc=False, kw_only=True):
         fits: ``now``, ``later`` (once what leaves has left) or empty.
         refusal: the first obstacle, empty where it fits.
         resource, requested, free: where an amount is short, in the units of the result (milli-cores, bytes, counts).
-        score: what the policy gives the node.
-    """
+        score: what the policy gives the node."""
 
     node: str
     fits: str = ""
@@ -46,8 +45,7 @@ class Explanation(msgspec.Struct, frozen=True, gc=False, kw_only=True):
 
     Attributes:
         reason: None when nothing keeps it waiting. phase: after the session. decision: what it got, one sentence.
-        quota: sentence about the first limit of its queue that it meets, empty = none.
-    """
+        quota: sentence about the first limit of its queue that it meets, empty = none."""
 
     podgroup: str
     queue: str

@@ -14,8 +14,7 @@ class Reservation(msgspec.Struct, frozen=True, gc=False, kw_only=True):
 
     Attributes:
         pod, gang: namespace/name. node: where. card, card_indices: which cards there.
-        victims: pods that must be gone first. made, expires: seconds since the epoch.
-    """
+        victims: pods that must be gone first. made, expires: seconds since the epoch."""
 
     pod: str
     gang: str
@@ -42,8 +41,7 @@ class Rest(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     Attributes:
         gang: namespace/name, or the lasting name of what comes back under a new PodGroup. why: in words.
         until: seconds since the epoch. seconds: how long; the next time it is twice as long.
-        cools: it was evicted, and rests for that alone: no longer the next time.
-    """
+        cools: it was evicted, and rests for that alone: no longer the next time."""
 
     gang: str
     why: str
@@ -57,8 +55,7 @@ class AssumedPod(msgspec.Struct, frozen=True, gc=False, kw_only=True):
 
     Attributes:
         pod: namespace/name. uid: of the pod then, a new one of the same name is another pod.
-        node: where. card, card_indices: which cards there. made, expires: seconds since the epoch; None = binding.
-    """
+        node: where. card, card_indices: which cards there. made, expires: seconds since the epoch; None = binding."""
 
     pod: str
     node: str
@@ -87,8 +84,7 @@ class Memory(msgspec.Struct, frozen=True, gc=False, kw_only=True):
         assumed: binds that the cluster has not shown yet, by pod.
         queue, cycle, move_cycle: the scheduling queue of the per-pod cycle, and its counters.
         seen: digest of what the cluster's nodes and quotas were after the session's decisions; where the next session
-            finds another one, something has happened that may help pods which wait.
-    """
+            finds another one, something has happened that may help pods which wait."""
 
     version: int = MEMORY_VERSION
     reservations: tuple[Reservation, ...] = ()

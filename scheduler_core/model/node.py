@@ -24,8 +24,7 @@ class Node(msgspec.Struct, frozen=True, gc=False, kw_only=True, omit_defaults=Tr
         scalars: allocatable of extended resources that are not cards, in whole units.
         unschedulable: cordoned.
         images: bytes of each container image on the node, by name with tag.
-        volume_limits: how many volumes of a driver may be attached; keys are what follows ``attachable-volumes-``.
-    """
+        volume_limits: how many volumes of a driver may be attached; keys are what follows ``attachable-volumes-``."""
 
     name: str
     uid: str = ""

@@ -84,8 +84,7 @@ class Pod(msgspec.Struct, frozen=True, gc=False, kw_only=True, omit_defaults=Tru
         images: of its containers, with their tag.
         numa_policy: annotation ``volcano.sh/numa-topology-policy``; empty = none.
         whole_cpus: CPUs that each container has to itself; only given where there is a ``numa_policy``, and empty
-            unless the pod is of QoS class Guaranteed.
-    """
+            unless the pod is of QoS class Guaranteed."""
 
     namespace: str
     name: str

@@ -32,8 +32,7 @@ class Policy(msgspec.Struct, frozen=True, gc=False, kw_only=True):
         action_arguments: from ``configurations``, by action.
         compatibility: ``""`` or ``"volcano"``.
         source: the text it was read from.
-        warnings: what in it has no effect, one sentence each (only with ``compatibility: volcano``).
-    """
+        warnings: what in it has no effect, one sentence each (only with ``compatibility: volcano``)."""
 
     actions: tuple[str, ...]
     tiers: tuple[tuple[PluginOption, ...], ...]

@@ -41,8 +41,7 @@ class Queue(msgspec.Struct, frozen=True, gc=False, kw_only=True, omit_defaults=T
         deserved, guarantee: as in the spec, by resource name (cpu milli, memory MiB, others in thousandths).
         node_groups: ``spec.affinity``; None = it says nothing.
         made: True for a ``default`` queue that the snapshot lacked.
-        problem: why it cannot be used as written, e.g. a broken quota annotation or a parent cycle.
-    """
+        problem: why it cannot be used as written, e.g. a broken quota annotation or a parent cycle."""
 
     name: str
     uid: str = ""

@@ -22,8 +22,7 @@ class QueuedPod(msgspec.Struct, frozen=True, gc=False, kw_only=True):
         pod: namespace/name. where: its queue.
         attempts: how often it was tried. tried: when it was last put aside, seconds since the epoch.
         digest: what it looked like then; another one means an update.
-        nominated: node that preemption makes room on for it, empty = none.
-    """
+        nominated: node that preemption makes room on for it, empty = none."""
 
     pod: str
     where: Where = Where.ACTIVE

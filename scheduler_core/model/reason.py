@@ -74,8 +74,7 @@ class ReasonNumbers(msgspec.Struct, frozen=True, gc=False, kw_only=True, omit_de
         requested, limit, allocated, inqueue, free, short: of that resource.
         holders: at most ten, the largest first.
         position: place in the queue, 1 = next.
-        nodes: how many nodes said no, by reason.
-    """
+        nodes: how many nodes said no, by reason."""
 
     field: str | None = None
     resource: str | None = None

@@ -38,8 +38,7 @@ class SpreadConstraint(msgspec.Struct, frozen=True, gc=False, kw_only=True):
         hard: ``DoNotSchedule``; else ``ScheduleAnyway``, which only counts in scores.
         min_domains: with fewer places than this the least loaded one counts as empty; 1 where the pod says nothing.
         honor_affinity: nodes that the pod's selector or affinity rules out are no places (``nodeAffinityPolicy``).
-        honor_taints: nor are nodes whose taints it does not tolerate (``nodeTaintsPolicy``).
-    """
+        honor_taints: nor are nodes whose taints it does not tolerate (``nodeTaintsPolicy``)."""
 
     subject: PodSubject
     topology_key: str

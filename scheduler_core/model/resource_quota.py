@@ -13,8 +13,7 @@ class ResourceQuota(msgspec.Struct, frozen=True, gc=False, kw_only=True):
         used: ``status.used`` of the same names; None = the object has no status.
         scopes: ``spec.scopes`` and the scopes of ``spec.scopeSelector`` that only say whether a pod is in.
         priority_classes: pods of one of these classes only; None = of any.
-        other_classes: pods of these classes are not counted.
-    """
+        other_classes: pods of these classes are not counted."""
 
     namespace: str
     name: str

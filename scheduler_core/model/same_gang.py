@@ -23,8 +23,7 @@ def goes_on(group: PodGroup, *, owner_uid: str, at: float) -> bool:
 
     Args:
         owner_uid: uid of the earlier PodGroup's owner, empty = not known.
-        at: a time at which the earlier one was there, seconds since the epoch.
-    """
+        at: a time at which the earlier one was there, seconds since the epoch."""
     if group.owner_uid and owner_uid:
         return group.owner_uid == owner_uid
     if group.owner_created is not None:

@@ -35,8 +35,7 @@ class Snapshot(msgspec.Struct, frozen=True, gc=False, kw_only=True, omit_default
         schedulers: pods with one of these ``schedulerName`` are to be scheduled.
         latest: the latest timestamp seen in the input, seconds since the epoch (the default of ``now``).
         passed_over: kinds that were in the input and are not read, with their count.
-        warnings: what in the input could not be used as meant and was left aside, one sentence each, sorted.
-    """
+        warnings: what in the input could not be used as meant and was left aside, one sentence each, sorted."""
 
     nodes: Sequence[Node] = ()
     pods: Sequence[Pod] = ()

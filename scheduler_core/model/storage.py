@@ -16,8 +16,7 @@ class VolumeClaim(msgspec.Struct, frozen=True, gc=False, kw_only=True, omit_defa
         access_modes: as written. mode: ``Filesystem`` or ``Block``. size: bytes asked for.
         selector: labels of the volumes that will do; empty = any.
         selected_node: node for which a volume is being made (``volume.kubernetes.io/selected-node``).
-        lost: its volume is gone. leaving: it has a deletion timestamp.
-    """
+        lost: its volume is gone. leaving: it has a deletion timestamp."""
 
     namespace: str
     name: str
@@ -44,8 +43,7 @@ class Volume(msgspec.Struct, frozen=True, gc=False, kw_only=True, omit_defaults=
         capacity: bytes. claim: ``namespace/name`` of the claim it belongs to; empty = of none.
         nodes: required node affinity, a disjunction; None = any node.
         driver: what attaches it (a CSI driver, or the short name of an in-tree one); empty = nothing is attached.
-        handle: its name at the driver. available: phase Available or not given.
-    """
+        handle: its name at the driver. available: phase Available or not given."""
 
     name: str
     storage_class: str = ""

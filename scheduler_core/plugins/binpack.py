@@ -5,8 +5,7 @@ resources that the task asks for and the policy names, divided by the sum of the
 over its capacity. Cpu and memory always take part, other resources only where ``binpack.resources`` names them.
 Source: volcano-semantics 4.7. On purpose: used is what will be used once all that leaves has left, promises included,
 so that packing does not chase room that is about to be free (``compatibility: volcano``: what leaves counts, promises
-do not); a card type may be named as well as its Kubernetes resource; a negative weight is an error, not 1.
-"""
+do not); a card type may be named as well as its Kubernetes resource; a negative weight is an error, not 1."""
 
 from __future__ import annotations
 

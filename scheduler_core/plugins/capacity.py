@@ -10,8 +10,7 @@ deserves of everything that it asks for and names (upstream: of one such resourc
 line in something that is asked for and that the victim gives. A broken tree stops the gangs below the broken place,
 with the reason, and is a veto for victims there (upstream: the walk stops, and the next tier hands out victims). A
 gang without minResources is measured by its pods; of equal branches the older one goes first (upstream: the one with
-the oldest queue that gangs use). With ``compatibility: volcano`` as upstream.
-"""
+the oldest queue that gangs use). With ``compatibility: volcano`` as upstream."""
 
 from __future__ import annotations
 

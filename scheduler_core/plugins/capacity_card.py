@@ -11,8 +11,7 @@ any gang (k); an unknown card in a choice leaves the others (i); a pod that name
 queue counts cards (b); the flag cardUnlimitedCpuMemory holds from the first sum on (a); a task that was taken back is
 free to take any of its cards (n); absent cpu or memory is no limit; a reclaimer of unknown service type takes from
 no gang unless the argument says so. With ``compatibility: volcano`` as upstream in a to g, i, k, n, for absent cpu and
-memory and for unknown reclaimers, see :mod:`scheduler_core.framework.upstream_cards`.
-"""
+memory and for unknown reclaimers, see :mod:`scheduler_core.framework.upstream_cards`."""
 
 from __future__ import annotations
 

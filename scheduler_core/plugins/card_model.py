@@ -8,8 +8,7 @@ A node with a card of ``rareCards`` takes only pods that name one of the rare ca
 ``<vendor>/<device>.product`` or ``tidesched.io/card-model`` of the nodes. A slice of a card belongs to the model that
 it is cut from.
 Source: document 001 (card-type scheduling), contracts 4. There a wish becomes a node affinity and a filter keeps
-ordinary pods away; here both ways count as a wish, so that pods need not be rewritten.
-"""
+ordinary pods away; here both ways count as a wish, so that pods need not be rewritten."""
 
 from __future__ import annotations
 

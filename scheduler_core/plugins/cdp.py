@@ -5,8 +5,7 @@ Annotation (or label) ``volcano.sh/cooldown-time`` of the pod, such as ``10m``: 
 was scheduled (condition PodScheduled; where the pod has none, after it started, else after it was made). A value that
 is no duration protects no pod.
 Source: volcano-semantics 4.12. On purpose: it has a say in gangpreempt and gangreclaim too, upstream's has not
-(``compatibility: volcano`` decides as upstream).
-"""
+(``compatibility: volcano`` decides as upstream)."""
 
 from __future__ import annotations
 

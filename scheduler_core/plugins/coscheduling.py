@@ -7,8 +7,7 @@ is over, all that wait are let go, and the group is not tried again. A member fo
 a node does not count yet; once the room is free it needs permission like the others.
 Source: document 001, 4.2. On purpose: minimums by role (minTaskMember) are kept too, which the document leaves for
 later, and without a time limit a place is kept for ``waitSeconds`` at a time, so that two groups cannot hold each other
-up for ever.
-"""
+up for ever."""
 
 from __future__ import annotations
 

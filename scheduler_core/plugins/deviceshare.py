@@ -12,8 +12,7 @@ Source: volcano-semantics 4.12.
 Departures on purpose: the cards are chosen by the policy too (fullest or emptiest first; without one the first); the
 score is the mean over the cards (``compatibility: volcano``: the last cards, and the sum); a pod's containers count as
 one. Shares of cards that a card quota counts are written
-with ``tidesched.io/card-milli`` instead and need no plugin.
-"""
+with ``tidesched.io/card-milli`` instead and need no plugin."""
 
 from __future__ import annotations
 

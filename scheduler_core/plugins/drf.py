@@ -11,8 +11,7 @@ of many V100; members of one gang are no matter of shares between them; victims 
 that no more are evicted than shift the balance; a queue without the annotations is below the root with its own weight;
 of two queues that are equal on all levels that both have the one with the shorter path goes first, as some total order.
 With ``compatibility: volcano`` cards count by their Kubernetes resource and the others are as upstream too, but for the
-place of queues without annotations.
-"""
+place of queues without annotations."""
 
 from __future__ import annotations
 

@@ -17,8 +17,7 @@ in time, an error, an answer of another form) counts as "no objection" with ``ex
 Source: volcano-semantics 4.12, contracts 3.7: the client comes from the host (``run_session(..., extenders=...)``), so
 that a session stays a function of its input and of these answers; a question is asked once a session.
 On purpose different from upstream: one question for all nodes instead of one for each, amounts in our own units, and a
-prioritizeVerb that fails leaves the other scores as they are.
-"""
+prioritizeVerb that fails leaves the other scores as they are."""
 
 from __future__ import annotations
 

@@ -7,8 +7,7 @@ the card that gives the best score.
 Source: FGD, Weng et al., USENIX ATC 2023 (performance 3). On single cards, and over what will be left once all that
 leaves has left. Departs from the paper's program: memory counts like cpu where a usual task would not fit, the mix is
 that of the waiting and running tasks of the snapshot, a node may have cards of several types, and equal scores do not
-just go to the first name (on the openb trace that is worth 0.3 points of allocation).
-"""
+just go to the first name (on the openb trace that is worth 0.3 points of allocation)."""
 
 from __future__ import annotations
 

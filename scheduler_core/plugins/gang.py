@@ -5,8 +5,7 @@ unified_evictable.
 Source: volcano-semantics 2.2 and 4.1. On purpose: where tide rules hold, gangs leave whole and this plugin has no say
 in who may be taken (contracts 3.2); starving is counted in replicas by the priority plugin, and here as "has a task
 that waits", so that a service with minMember 1 takes back for all its replicas (pitfall 2). With
-``compatibility: volcano`` gangs are not evicted whole, and starving ends at minMember.
-"""
+``compatibility: volcano`` gangs are not evicted whole, and starving ends at minMember."""
 
 from __future__ import annotations
 

@@ -3,8 +3,7 @@
 Extension point: predicate. Node and pod label ``tidesched.io/machine-group``: a pod with the label lands on nodes with
 the same value only, a pod without it only on nodes without it.
 Source: document 001 (machine groups), contracts 4: a filter instead of anti-affinities that a webhook would have to
-write into every other pod.
-"""
+write into every other pod."""
 
 from __future__ import annotations
 

@@ -8,8 +8,7 @@ avoided -1; with ``enablePreferredOrder`` a preferred group gets 50 x (n - i) / 
 Source: volcano-semantics 4.12.
 Departures on purpose: a queue that only denies or avoids groups may use all the others (upstream then refuses every
 group that is not named; ``compatibility: volcano`` does so too). The annotation
-``volcano.sh/nodegroup-resource-limits`` is not read.
-"""
+``volcano.sh/nodegroup-resource-limits`` is not read."""
 
 from __future__ import annotations
 

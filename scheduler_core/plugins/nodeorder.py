@@ -4,8 +4,7 @@ Extension point: node_order. Score = sum of weight x score (0 to 100).
 Source: volcano-semantics 4.6; Kubernetes' scoring plugins of the same names.
 Departure on purpose: scores that are scaled by their largest value (preferred nodes, soft taints, pod affinity) are
 scaled over all nodes, not over those that happen to be feasible, so that a node's score does not depend on which
-others were looked at. With ``compatibility: volcano`` they are scaled over the feasible ones, as upstream does.
-"""
+others were looked at. With ``compatibility: volcano`` they are scaled over the feasible ones, as upstream does."""
 
 from __future__ import annotations
 

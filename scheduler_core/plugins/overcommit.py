@@ -7,8 +7,7 @@ Source: volcano-semantics 4.12 and pitfall 1; independent of capacity-card's ove
 On purpose different from upstream: what a gang could take back does not count as used, where reclaim is among the
 actions and its queue stays within what it deserves, so that a full cluster does not keep an entitled gang from ever
 being looked at; what is leaving is not used; a gang without minResources is measured by its pods; a factor below 1 is
-an error. With ``compatibility: volcano`` as upstream.
-"""
+an error. With ``compatibility: volcano`` as upstream."""
 
 from __future__ import annotations
 

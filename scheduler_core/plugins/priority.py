@@ -1,8 +1,7 @@
 """Plugin ``priority``: higher priority first, among tasks and among gangs.
 
 Extension points: task_order, job_order, job_starving, preemptable, unified_evictable.
-Source: volcano-semantics 4.2.
-"""
+Source: volcano-semantics 4.2."""
 
 from __future__ import annotations
 

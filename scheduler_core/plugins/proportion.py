@@ -8,8 +8,7 @@ Source: volcano-semantics 4.8.
 On purpose different from upstream: a gang without minResources is measured by its pods instead of waved through; what
 a gang holds already is not asked for twice; a queue that uses more than it deserves gives back only of what the
 reclaimer asks for, so that memory in excess does not cost it cards that it deserves. With ``compatibility: volcano``
-as upstream.
-"""
+as upstream."""
 
 from __future__ import annotations
 

@@ -6,8 +6,7 @@ spreads.
 Source: document 003 and contracts 4; Kubernetes' RequestedToCapacityRatio. As the document has it and other than
 Kubernetes: a resource whose score is zero stays in the divisor, and points may go up to 10 or up to 100 (``maxScore``).
 As in Kubernetes: a node that has none of a resource counts as full of it, so that packing keeps tasks without cards off
-the nodes with cards. Allocated is what will be in use once all that leaves has left, promises included.
-"""
+the nodes with cards. Allocated is what will be in use once all that leaves has left, promises included."""
 
 from __future__ import annotations
 

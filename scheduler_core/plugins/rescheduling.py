@@ -6,8 +6,7 @@ Strategy ``lowNodeUtilization``, every ``interval``: a node is idle where everyt
 busy node pods are named, the lowest priority and then the youngest first, until it is busy no more or what has been
 named no longer fits into what idle nodes have below ``targetThresholds``. Without an idle node no pod moves.
 Source: volcano-semantics 4.12; the descheduler's LowNodeUtilization. On purpose: use is counted by requests, and the
-last round is kept in the memory of the sessions, not in the process.
-"""
+last round is kept in the memory of the sessions, not in the process."""
 
 from __future__ import annotations
 

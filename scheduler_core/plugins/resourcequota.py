@@ -6,8 +6,7 @@ Source: volcano-semantics 4.12.
 
 On purpose different from upstream: pods that exist are in the quota's ``used`` already, so only those count that are
 still to be made; scopes are honoured (upstream counts every gang against every quota); a quota without a status counts
-the pods of its namespace. With ``compatibility: volcano`` the whole minimum counts against every quota.
-"""
+the pods of its namespace. With ``compatibility: volcano`` the whole minimum counts against every quota."""
 
 from __future__ import annotations
 

@@ -7,8 +7,7 @@ Source: volcano-semantics 4.12.
 A plugin that rejects in the same or an earlier tier still wins: so that gang and overcommit do not decide, list sla in
 a tier above them. On purpose different from upstream: the time runs from when the gang was first submitted, also where
 its PodGroup was made anew since (pitfall 17); an annotation that cannot be read is shown as a reason instead of being
-passed over. With ``compatibility: volcano`` as upstream.
-"""
+passed over. With ``compatibility: volcano`` as upstream."""
 
 from __future__ import annotations
 

@@ -11,8 +11,7 @@ Source: volcano-semantics 4.12.
 Departures on purpose: tasks in place before the session are neighbours to keep away from too; a role that the gang does
 not have is passed over instead of the whole annotation, and one named twice in a set is a fault of the PodGroup
 (``compatibility: volcano``: those placed in the session alone; both void the annotations). In both modes mates that are
-left out so that a bucket fits go in the order of the bucket, the last first: Volcano draws them.
-"""
+left out so that a bucket fits go in the order of the bucket, the last first: Volcano draws them."""
 
 from __future__ import annotations
 

@@ -12,8 +12,7 @@ Source: volcano-semantics 4.12. On purpose different from upstream (``compatibil
 window over midnight stays open until its end; when a zone was last emptied is kept in the memory of the sessions, not
 in a variable of the process, so that a restart does not evict anew. The hours are those of ``tdm.timezone``, not of the
 machine that the scheduler runs on. A task without the annotation counts as preemptable when it preempts, as upstream
-has it.
-"""
+has it."""
 
 from __future__ import annotations
 

@@ -3,8 +3,7 @@
 The parser goes through a text without recursion, but what builds values of its events recurses on the stack of C: a
 hundred kilobytes of ``[`` end the process. Aliases let a short text hold more values than any memory holds. Of two
 equal keys in one mapping the last one would win without a word. A value that is built takes a hundred times the bytes
-of its text.
-"""
+of its text."""
 
 from __future__ import annotations
 
@@ -47,8 +46,7 @@ def check_shape(text: str, *, twice: bool = True, most: int | None = None, repea
 
     Raises:
         yaml.YAMLError: with the place; also where the text is no YAML.
-        BadInput: ``duplicate_key`` with path and line.
-    """
+        BadInput: ``duplicate_key`` with path and line."""
     sizes: dict[str, int] = {}
     opened: list[_Open] = []
     counts = [0]

@@ -8,8 +8,7 @@
   its arrival, and leaves when the tide is below that level, if its own life has not ended before: so what runs
   follows the curve up and down.
 * Gangs: training tasks of one queue and one shape form gangs in the order of arrival. A gang arrives with its first
-  member and works as long as its longest.
-"""
+  member and works as long as its longest."""
 
 from __future__ import annotations
 

@@ -43,8 +43,7 @@ class DemoQueue(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         tenant: slug; empty for the platform. project: slug, of an inference queue. business_line: slug, of a training
             queue. card_quota: whole cards or slices by card type. cpu: cores. memory_gib: GiB.
-        namespaces: whose workloads may use it.
-    """
+        namespaces: whose workloads may use it."""
 
     name: str
     service_type: str

@@ -25,8 +25,7 @@ class DemoService(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         queue: its queue, ``tenant-project``, which is its namespace too. cards: card types that will do.
         milli: milli-cards of one pod. peak: pods at the height of the tide. floor: pods at its lowest.
-        lead: hours by which its tide runs ahead of the common one.
-    """
+        lead: hours by which its tide runs ahead of the common one."""
 
     queue: str
     name: str
@@ -44,8 +43,7 @@ class DemoTraining(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         members: sizes of its gangs, in pods. milli: milli-cards of one pod. hours: shortest and longest run.
         weight: how often it comes, against the others of its queue.
-        aborts: an eviction ends it, its owner will hand in another; otherwise it starts again.
-    """
+        aborts: an eviction ends it, its owner will hand in another; otherwise it starts again."""
 
     queue: str
     name: str

@@ -25,8 +25,7 @@ class ScheduledEvent(msgspec.Struct, frozen=True, order=True, array_like=True, g
     Attributes:
         time: seconds since the epoch. priority: lower first within one moment. id: order of scheduling.
         kind: what. key: pod or workload (namespace/name).
-        token: uid or version that must still hold, else the event is stale and does nothing.
-    """
+        token: uid or version that must still hold, else the event is stale and does nothing."""
 
     time: float
     priority: int

@@ -34,8 +34,7 @@ class SessionLoop:
 
     Attributes:
         sessions: how many there were, the skipped ones included. skipped: those.
-        refused: decisions that the cluster refused.
-    """
+        refused: decisions that the cluster refused."""
 
     def __init__(
         self,

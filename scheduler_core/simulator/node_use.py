@@ -30,8 +30,7 @@ class NodeUse:
         has, whole cards by lowest index, a share on the fullest card that still has room.
 
         Raises:
-            WorldError: ``NODE_FULL``, with what is short; ``INVALID`` when the node has no such card.
-        """
+            WorldError: ``NODE_FULL``, with what is short; ``INVALID`` when the node has no such card."""
         node = self.node
         if len(self.held) >= node.pods:
             raise self._full(pod, f"it holds {len(self.held)} pods of {node.pods}")

@@ -64,8 +64,7 @@ class QueueDraw:
     The weight of a card type is its share of all card-seconds, by cards, less what tasks bring that name just this one,
     times the part of its cards that such tasks alone could fill: nodes with little cpu to a card get fewer of the tasks
     that ask for much.
-    The task then names just those of its types that the drawn queue has a quota for.
-    """
+    The task then names just those of its types that the drawn queue has a quota for."""
 
     def __init__(
         self, nodes: Iterable[Node], queues: Iterable[Queue], tasks: Iterable[TraceTask], rng: random.Random

@@ -76,8 +76,7 @@ def replay(
         progress: called after each session.
 
     Raises:
-        BadInput: an option, a line of a file or the queues cannot be used.
-    """
+        BadInput: an option, a line of a file or the queues cannot be used."""
     options.check()
     nodes, tasks = read_nodes(options.nodes), read_pods(options.pods)
     tide = read_tide(options.tide) if options.tide is not None else None

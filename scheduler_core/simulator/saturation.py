@@ -18,8 +18,7 @@ class Saturation:
     Attributes:
         seconds: by card type, how long at least :data:`SATURATED_SHARE` of it was taken.
         together: how long at least :data:`SATURATED_TYPES` types were at once. longest: the longest time on end.
-        steady: the means of windows.
-    """
+        steady: the means of windows."""
 
     def __init__(self, capacity: Mapping[str, int], start: float) -> None:
         self._enough = {card: SATURATED_SHARE * milli for card, milli in capacity.items()}
@@ -66,8 +65,7 @@ class SteadySaturation:
     for nothing.
 
     Attributes:
-        seconds: by card type. together, longest: of :data:`SATURATED_TYPES` types in one window.
-    """
+        seconds: by card type. together, longest: of :data:`SATURATED_TYPES` types in one window."""
 
     def __init__(self, capacity: Mapping[str, int], start: float) -> None:
         self._enough = {card: SATURATED_SHARE * milli * WINDOW_SECONDS for card, milli in capacity.items()}

@@ -33,8 +33,7 @@ class PodTemplate(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True,
         card_names: card types that will do, the preferred one first; empty when it asks for no card.
         resource: extended resource in the limits; empty for a share of a card.
         card_milli: milli-cards in all, 2000 for two whole cards, 460 for a share of one.
-        node_selector, labels, annotations: as in the pod's manifest, besides those that the controllers add.
-    """
+        node_selector, labels, annotations: as in the pod's manifest, besides those that the controllers add."""
 
     cpu_milli: int
     memory_mib: int
@@ -61,8 +60,7 @@ class Workload(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc
         ttl_seconds: how long a finished Job is kept; None = for ever.
         submitted: when it was first handed in, seconds since the epoch; None = the moment of ``submit``.
         annotations: of the workload; those with prefix ``volcano.sh/`` flow on to the PodGroup.
-        scheduler: ``schedulerName`` of the pods.
-    """
+        scheduler: ``schedulerName`` of the pods."""
 
     namespace: str
     name: str
@@ -109,8 +107,7 @@ class WorkloadState(msgspec.Struct, kw_only=True, gc=False):
     Attributes:
         version: counts restarts. serial: counts the pods that were made. pods: keys of those that exist, in order.
         running: how many of them run. evictions: how often it was evicted. made: its pods of this version were made.
-        started: when ``min_member`` pods of this version ran. ended: when it was done.
-    """
+        started: when ``min_member`` pods of this version ran. ended: when it was done."""
 
     workload: Workload
     uid: str

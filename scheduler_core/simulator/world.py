@@ -56,8 +56,7 @@ class World:
         t: now, seconds since the epoch.
         nodes, queues, priority_classes, pods, pod_groups, workloads: what exists, by key; read only for callers.
         placements: bound pod -> (card type, indices of the cards on its node).
-        changes: counts every change, so that a reader knows whether anything happened.
-    """
+        changes: counts every change, so that a reader knows whether anything happened."""
 
     def __init__(
         self,

@@ -22,8 +22,7 @@ class CardTable:
         used, releasing, pipelined: int64 (rows,), milli-cards. ``used`` includes what is releasing.
         whole_now, whole_future: int64 (C, N), entirely free cards: now, and once what leaves has left.
         best_now, best_future: int64 (C, N), the largest free part of one card, milli-cards.
-        left_now, left_future: int64 (C, N), free milli-cards in all.
-    """
+        left_now, left_future: int64 (C, N), free milli-cards in all."""
 
     def __init__(self, axes: Axes, nodes: Sequence[Node]) -> None:
         shape = (len(axes.cards), len(nodes))

@@ -35,8 +35,7 @@ class GangRows:
         name_rank: int64 (G,), place in the order of names by position.
         queue_names: names of queues by id. queue_ids: int32 (G,), by position.
         versions: int64 by number, how often what is kept here of a gang has changed, its members not included.
-        changed: members by number, of gangs that have other members than when this was last emptied.
-    """
+        changed: members by number, of gangs that have other members than when this was last emptied."""
 
     def __init__(self) -> None:
         self.numbers: Ints = np.zeros(0, dtype=np.int64)

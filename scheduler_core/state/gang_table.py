@@ -43,8 +43,7 @@ class GangTable:
         versions: int64 (G,), how often its members have changed; what was summed over them holds while it stays.
         has_best_effort: bool (G,), whether a member asks for nothing but a place.
         member: int64 (members,), task slots by gang; ``start``: int64 (G + 1,), those of gang ``g`` are
-            ``member[start[g]:start[g + 1]]``, by the number at the end of their names, then creation, then name.
-    """
+            ``member[start[g]:start[g + 1]]``, by the number at the end of their names, then creation, then name."""
 
     def __init__(
         self, groups: Sequence[PodGroup], rows: GangRows, members: MemberRows, queue: Index, tasks: TaskTable

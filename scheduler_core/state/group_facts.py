@@ -18,8 +18,7 @@ class GroupFacts(NamedTuple):
     ``since`` float64, the time that counts for its place in the queue; ``priority`` int64; ``least`` int64, minMember;
     ``phase`` int8, as written; ``held`` bool, left alone as it is (suspended, backing off, unusable
     as written, not supported); ``roles`` bool, has minima of roles; ``declaration`` int64, which of the
-    workspace's declarations says what its minimum asks for, -1 = none.
-    """
+    workspace's declarations says what its minimum asks for, -1 = none."""
 
     since: Floats
     priority: Ints

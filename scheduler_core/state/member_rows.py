@@ -22,8 +22,7 @@ class MemberRows:
         counts: int64 (statuses, numbers), members by status. totals: int64 (statuses,), sums of these.
         held: int64 (numbers, card types), milli-cards that members hold, or ask for at their first choice.
         idle: bool (numbers,), some member asks for nothing but a place.
-        start, member: int64 by position, as :class:`scheduler_core.state.gang_table.GangTable` has them.
-    """
+        start, member: int64 by position, as :class:`scheduler_core.state.gang_table.GangTable` has them."""
 
     def __init__(self, types: int) -> None:
         self.counts: Ints = np.zeros((len(TaskStatus), 0), dtype=np.int64)

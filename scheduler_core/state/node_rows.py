@@ -58,8 +58,7 @@ def recount(
 
     Args:
         wanted: int64 (slots, W), cards as the pods say, as bits; 0 = unknown.
-        at: positions of nodes. slots: the task slots on each of them, by name.
-    """
+        at: positions of nodes. slots: the task slots on each of them, by name."""
     if not at:
         return
     start = np.zeros(len(at) + 1, dtype=np.int64)

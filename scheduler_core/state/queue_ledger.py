@@ -26,8 +26,7 @@ class QueueLedger:
         inqueue: int64 (D, Q), what admitted gangs still need up to their minimum, choices not included.
         inqueue_choices: per queue, milli-cards by the tuple of card positions of which any will do.
         versions: int64 (Q,), grows with each change of ``allocated`` or ``pipelined``.
-        elastic: int64 (D, Q), allocated beyond the minimum of its gang.
-    """
+        elastic: int64 (D, Q), allocated beyond the minimum of its gang."""
 
     def __init__(self, queues: tuple[Queue, ...], axes: Axes) -> None:
         self.axes = axes

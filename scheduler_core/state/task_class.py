@@ -43,8 +43,7 @@ class TaskClass:
         namespace, claims: of its pods, where they mount volume claims; else empty.
         images: of its containers, as far as some node has them; containers: how many there are then.
         numa_policy, whole_cpus: as in :class:`Pod`.
-        where: what static predicates and preferences depend on, hashable.
-    """
+        where: what static predicates and preferences depend on, hashable."""
 
     def __init__(
         self, index: int, pod: Pod, axes: Axes, between: tuple[Relations | None, tuple[int, ...]] | None = None
@@ -110,8 +109,7 @@ class ClassColumns(NamedTuple):
 
     ``request`` int64 (K, R); ``whole``, ``share``, ``milli`` int64 (K,); ``option`` int32, the card types that will do,
     those of class k at ``option_start[k]:option_start[k + 1]``; ``first_card`` int32 (K,), the first of these, -1 =
-    none; ``best_effort`` bool (K,); ``amounts`` int64 (3, K): cpu (milli), memory (MiB), milli-cards.
-    """
+    none; ``best_effort`` bool (K,); ``amounts`` int64 (3, K): cpu (milli), memory (MiB), milli-cards."""
 
     request: Ints
     whole: Ints

@@ -22,8 +22,7 @@ class TaskTable:
         created: float64. number: float64, the number that the pod's name ends in, infinity = none.
         place: int32, its place among all members of its gang by number, creation and name.
         protected: bool, the pod says ``volcano.sh/preemptable: "false"``.
-        indices: which cards of its node it holds (or is promised), see :class:`CardSets`.
-    """
+        indices: which cards of its node it holds (or is promised), see :class:`CardSets`."""
 
     def __init__(self, capacity: int = 64, words: int = 1) -> None:
         self.pods: list[Pod | None] = [None] * capacity

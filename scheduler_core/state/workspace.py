@@ -2,8 +2,7 @@
 
 The values of a snapshot are immutable, so an object that is still the same object needs no second look, and lists that
 say how they differ from the ones before (:mod:`scheduler_core.model.edition`) need not even be compared. What comes out
-never depends on what the workspace has seen before.
-"""
+never depends on what the workspace has seen before."""
 
 from __future__ import annotations
 
@@ -47,8 +46,7 @@ class Workspace:
         nodes, cards: the base tables; a session works on copies.
         gangs: numbers, names and members of gangs. members: sums over these.
         masks: node masks by what they depend on; dropped when a node changes.
-        outcomes: what earlier sessions found out about gangs, see ``framework.gang_outcomes`` and ``service_types``.
-    """
+        outcomes: what earlier sessions found out about gangs, see ``framework.gang_outcomes`` and ``service_types``."""
 
     def __init__(self) -> None:
         self._loaded: Snapshot | None = None

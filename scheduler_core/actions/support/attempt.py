@@ -26,8 +26,7 @@ class Attempt:
         units: who leaves. placed: tasks that have a place; backed: those of them that needed a victim to leave.
         verdict: the plugins' votes. refused: rule by candidate gang; numbers: gangs that ``refuse`` was called for.
         touched: gangs that were taken at some point of the attempt, also those that were let go again.
-        options, further: what other gangs would have cost (see :class:`Looked`); considered: bool (G,), all of them.
-    """
+        options, further: what other gangs would have cost (see :class:`Looked`); considered: bool (G,), all of them."""
 
     def __init__(self, gang: int, statement: Statement) -> None:
         self.gang, self.statement = gang, statement

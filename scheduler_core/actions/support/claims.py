@@ -2,8 +2,7 @@
 
 Plain is what :mod:`scheduler_core.actions.support.turns` calls so, and of a gang that its waiting members are all
 alike and ask for one card type at most. Any other gang is served by the caller when its turn comes, in the very same
-order. Where several units have to be weighed against each other the search outside the loop does that.
-"""
+order. Where several units have to be weighed against each other the search outside the loop does that."""
 
 from __future__ import annotations
 
@@ -75,8 +74,7 @@ class CompiledClaims(CompiledTurns):
     Args:
         forms: see :func:`plain_claims`. waiting: bool (G,), gangs that take part.
         search: the search for victims of the action.
-        state: what a plain gang could gain where, for all of its kind; None where that is the gang's own affair.
-    """
+        state: what a plain gang could gain where, for all of its kind; None where that is the gang's own affair."""
 
     def __init__(
         self,

@@ -49,8 +49,7 @@ class Fall(msgspec.Struct, frozen=True, gc=False):
         votes: of the plugins. refused: candidates that were not taken.
         placed: card type and class of all tasks of the reclaimer that got a place with it.
         looked: who came into question beside those that leave.
-        since: what others gained or lost between the record before and this one.
-    """
+        since: what others gained or lost between the record before and this one."""
 
     gang: int
     backed: Sequence[tuple[int, int, int]]

@@ -3,8 +3,7 @@
 Source: volcano-semantics 3.6. On purpose different from upstream, whose defects these are: of the last bundles only
 what is needed is taken; a gang that is evicted whole leaves all its nodes; where the sums are enough and the places are
 not, more is taken until the demand fits. A job whose policy ends it with the first member has no surplus. No hypernodes
-are built, so the one domain is the whole cluster. With ``compatibility: volcano`` bundles go in full, by sums.
-"""
+are built, so the one domain is the whole cluster. With ``compatibility: volcano`` bundles go in full, by sums."""
 
 from __future__ import annotations
 

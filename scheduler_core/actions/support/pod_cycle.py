@@ -4,8 +4,7 @@ Used by action ``allocate`` where a plugin sorts pods (point ``queue_sort``). Ga
 what plugins permit. Any failure after reserve is unreserved; a pod that waits keeps its place until its plugin's
 deadline, over sessions too (a reservation in Memory).
 
-Source: document 001, 2.2.3 and 3.2; points in :mod:`scheduler_core.framework.pod_points`.
-"""
+Source: document 001, 2.2.3 and 3.2; points in :mod:`scheduler_core.framework.pod_points`."""
 
 from __future__ import annotations
 

@@ -2,8 +2,7 @@
 
 Each gang's minimum is put on the first nodes by name that have room for it; what one gang takes, the next one does not
 find. Room is what is free once all that leaves has left; for a gang that may take back, what training holds in
-reclaimable queues counts as free too. A rehearsal, not a decision: allocate places by score, pod by pod.
-"""
+reclaimable queues counts as free too. A rehearsal, not a decision: allocate places by score, pod by pod."""
 
 from __future__ import annotations
 

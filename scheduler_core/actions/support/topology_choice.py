@@ -2,8 +2,7 @@
 
 On each candidate node all that may go leaves in a dry run, and comes back from the highest priority down as long as the
 task still fits; the node is the one with the lowest top priority, then the lowest sum, the fewest victims, the latest
-start of its top victims, the first name. Source: volcano-semantics 3.4.
-"""
+start of its top victims, the first name. Source: volcano-semantics 3.4."""
 
 from __future__ import annotations
 

@@ -2,8 +2,7 @@
 
 What may leave is tabled once and repaired for the gangs that change; what a class of tasks could gain on each node is
 kept per kind of claimant (:mod:`scheduler_core.actions.support.search_state`). A storm of claimants then pays for what
-it moves.
-"""
+it moves."""
 
 from __future__ import annotations
 
@@ -218,8 +217,7 @@ class VictimSearch:
             key: what makes claimants alike; None = this one is like no other.
             useful: bool (N,), where the tasks may go. limits: tasks that the quota allows, by card option.
             queue: the reclaimer's, which takes from others only.
-            ask: the plugins' answer about candidate gangs, bool (G,).
-        """
+            ask: the plugins' answer about candidate gangs, bool (G,)."""
         made = State(self, self._session, cls, useful, limits, queue, ask) if useful.any() else None
         if key is not None:
             self._states[key] = made

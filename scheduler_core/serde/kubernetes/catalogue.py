@@ -32,8 +32,7 @@ class Catalogue:
         Args:
             names: card types of its annotation. devices: extended resources in whole units.
             share: milli-cards of one card, or 0. products: card types that the nodes have to have, see
-                :func:`scheduler_core.serde.kubernetes.products.named_products`.
-        """
+                :func:`scheduler_core.serde.kubernetes.products.named_products`."""
         asked = sorted(name for name in devices if name in self.resources and devices[name])
         if share:
             if not names:

@@ -22,8 +22,7 @@ def read_snapshot(
         schedulers: values of ``schedulerName`` whose pods are to be scheduled; pods of others take room.
 
     Raises:
-        BadInput: with the place (file, line, pointer) of the first thing that cannot be used.
-    """
+        BadInput: with the place (file, line, pointer) of the first thing that cannot be used."""
     text = as_text(raw, file)
     documents = load_documents(text, file)
     if not documents:

@@ -3,8 +3,7 @@
 Source: semantics of capacity-card's discovery, with these departures: a whole card needs the ``.product`` label
 alone; it is counted by exactly the resource whose stem the label has (``nvidia.com/gpu`` for
 ``nvidia.com/gpu.product``), never by another resource of the same vendor; a slice on a node without a product label is
-reported, not named ``/mig-…``.
-"""
+reported, not named ``/mig-…``."""
 
 from __future__ import annotations
 

@@ -17,8 +17,7 @@ def effective_request(spec: RawPodSpec, path: str, excess: list[str]) -> tuple[i
     more; or what the pod asks for as a whole; plus overhead.
 
     Raises:
-        BadInput: ``bad_quantity`` with the place.
-    """
+        BadInput: ``bad_quantity`` with the place."""
     cpu = memory = 0
     scalars: dict[str, int] = {}
     containers = spec.containers or ()

@@ -22,8 +22,7 @@ class Finding(msgspec.Struct, frozen=True, gc=False, kw_only=True):
 
     Attributes:
         code: stable machine word. object: ``Kind namespace/name``, or the policy.
-        path: pointer below the object (``spec.tasks[0].policies``). fix: what to write.
-    """
+        path: pointer below the object (``spec.tasks[0].policies``). fix: what to write."""
 
     severity: Severity
     code: str

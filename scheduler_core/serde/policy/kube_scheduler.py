@@ -2,8 +2,7 @@
 
 Score plugins become weights of ``nodeorder`` or plugins of their own; filters are what ``predicates`` checks anyway;
 the sorter becomes ``priority``. Anything else is an error that names it: a scheduler that leaves out a rule silently is
-worse than one that does not start.
-"""
+worse than one that does not start."""
 
 from __future__ import annotations
 

@@ -41,8 +41,7 @@ def parse_policy(text: str | bytes, file: str | None = None, *, faults: list[Bad
             of it at once. None = the first one is raised.
 
     Raises:
-        BadInput: with file, line and path of the first thing that cannot be used.
-    """
+        BadInput: with file, line and path of the first thing that cannot be used."""
     source = Source(file)
     plain = as_text(text, file)
     root, inner = _unwrapped(read_tree(plain, source), plain, source)

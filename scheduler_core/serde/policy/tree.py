@@ -25,8 +25,7 @@ class Field(msgspec.Struct):
     Attributes:
         value: plain Python value. line: from 1. path: pointer, empty for the root.
         fields: children of a mapping; None if it is none. items: children of a list; None if it is none.
-        block: the value is a literal block, its text begins on the line after ``line``.
-    """
+        block: the value is a literal block, its text begins on the line after ``line``."""
 
     value: Any
     line: int

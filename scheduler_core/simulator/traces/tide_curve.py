@@ -22,8 +22,7 @@ class TideCurve:
     Parameters
     ----------
     seconds, rates : float64 (K,)
-        Points of the curve, seconds ascending; between two points it is a straight line.
-    """
+        Points of the curve, seconds ascending; between two points it is a straight line."""
 
     def __init__(self, seconds: npt.NDArray[np.float64], rates: npt.NDArray[np.float64]) -> None:
         span = seconds[-1] - seconds[0]
