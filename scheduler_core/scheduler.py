@@ -1,8 +1,6 @@
 """One session: open, actions in order, close. ``run_session`` is a pure function of its arguments: no clock, no
 network, no randomness of its own. A workspace only makes it faster."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import Any

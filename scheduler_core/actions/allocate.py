@@ -4,8 +4,6 @@ Source: volcano-semantics 3.2. A gang is bound only when it is ready; one that w
 promises for the rest of the session; else everything is undone. Where no plugin says when a gang is ready (plugin gang,
 switch enableJobReady) it always is, and each member starts on its own."""
 
-from __future__ import annotations
-
 from functools import partial
 from typing import ClassVar
 

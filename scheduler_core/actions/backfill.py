@@ -3,8 +3,6 @@
 Source: volcano-semantics 3.3. The gang is kept whole here as well: nothing is bound unless it is ready. Without this
 action they are not placed, except the per-pod cycle, which takes them like any other pod, as kube-scheduler does."""
 
-from __future__ import annotations
-
 from typing import ClassVar
 
 import numpy as np

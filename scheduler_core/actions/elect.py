@@ -4,8 +4,6 @@ One gang at a time, for as long as it waits: extension point target_job chooses 
 priority, then the longest waiting). Action ``reserve`` then locks its nodes. Placed before allocate the elected gang
 is also admitted where only over-commitment kept it out. Source: document 002, contracts 4."""
 
-from __future__ import annotations
-
 from typing import ClassVar
 
 from scheduler_core.actions.support.election import admit, elect

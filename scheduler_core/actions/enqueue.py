@@ -10,8 +10,6 @@ start now, all are tested once more, those who could start before those who coul
 is final, and an admitted gang for which no quota is left is refused again. No gang overtakes on a full
 cluster, where none could start. With ``compatibility: volcano`` the order is upstream's."""
 
-from __future__ import annotations
-
 from typing import ClassVar
 
 from scheduler_core.actions.support.admission import count_elastic

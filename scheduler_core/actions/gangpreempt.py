@@ -3,8 +3,6 @@
 Bundles, their order and the repairs: :mod:`scheduler_core.actions.support.gang_raid`. Upstream's design says not to
 combine it with preempt and reclaim. Source: volcano-semantics 3.6."""
 
-from __future__ import annotations
-
 from typing import ClassVar
 
 from scheduler_core.actions.support.gang_raid import ARGUMENTS, GangRaid, Terms

@@ -4,8 +4,6 @@ Bundles, their order and the repairs: :mod:`scheduler_core.actions.support.gang_
 guards reclaim (contracts 3.2). Upstream's design says not to combine it with preempt and reclaim.
 Source: volcano-semantics 3.6."""
 
-from __future__ import annotations
-
 from typing import ClassVar
 
 from scheduler_core.actions.support.gang_raid import ARGUMENTS, GangRaid, Terms

@@ -12,8 +12,6 @@ gangs stay; no member of its own gang is evicted where that would stop it. Freed
 ``enableTopologyAwarePreemption`` each task's node is chosen by upstream's rules for that mode. With
 ``compatibility: volcano`` victims are pods of the first node that works out."""
 
-from __future__ import annotations
-
 from typing import ClassVar
 
 from scheduler_core.actions.support.attempt import Attempt

@@ -4,8 +4,6 @@ In steps: which tasks may ask (quota) -> plain placement first (pitfall 6) -> wh
 the cheapest set over all nodes (contracts 3.1) -> evict and place in a statement, with quota, predicates and single
 cards tested again -> keep it only if the gang can run with it. Source: volcano-semantics 3.5, contracts 3.1 and 3.2."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from functools import partial
 from typing import ClassVar

@@ -5,8 +5,6 @@ A gang that was elected and could start in this very session makes way for the n
 target any more (its quota is full, its nodes are gone) the nodes are let go too.
 Source: document 002, contracts 4."""
 
-from __future__ import annotations
-
 from typing import ClassVar
 
 import msgspec

@@ -7,8 +7,6 @@ On purpose different from upstream: system pods, protected pods and protected Po
 and where tide rules hold or losing a member ends the job, the gang is evicted whole; its surplus may go alone
 where no other member is harmed (contracts 3.2). With ``compatibility: volcano`` exactly the named tasks go."""
 
-from __future__ import annotations
-
 from typing import ClassVar
 
 import numpy as np

@@ -1,8 +1,6 @@
 """How many of a number of pods a limit speaks of, and how many a budget lets go. Source: Kubernetes' disruption
 controller and volcano-semantics 4.12 (percentages are rounded up)."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 from scheduler_core.model.disruption import DisruptionBudget

@@ -5,8 +5,6 @@ Scores are compared as whole numbers in the same order (:func:`sort_key`). Nodes
 groups of 64; ``group`` int64 (groups,) is never less than a bound in its group. A change costs O(1); a search for the
 best looks through those groups and blocks only whose bound is in the way. Among equals the lowest node wins."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,8 +1,6 @@
 """Buckets of a gang's tasks: those that want to be on one node together. Source: volcano-semantics 4.12
 (task-topology). Where Volcano walks a hash map, the order here is that of the names."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec

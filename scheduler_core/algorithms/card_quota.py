@@ -2,8 +2,6 @@
 JOB and TASK mode; defect d (promised choices count against none of their cards) is avoided by Hall's condition: for
 every union of choices, what can only be served inside it must fit inside it."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 # With more distinct overlapping choices than this only the choices themselves and their whole union are checked;

@@ -5,8 +5,6 @@ a process compiles it once for all. The kept code of a module lies in a folder o
 that the module is made of, its imports and theirs: Numba itself does not notice that a function which another file
 calls, or a number that another file holds, has changed."""
 
-from __future__ import annotations
-
 import ast
 import hashlib
 import os

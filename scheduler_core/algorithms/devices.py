@@ -1,8 +1,6 @@
 """Single devices of nodes that are shared by memory and cores, as arrays over all devices. Source: volcano-semantics
 4.12 (deviceshare); the annotations of Volcano's device plugins."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 import msgspec

@@ -1,8 +1,6 @@
 """Calling a compiled function without having the types of its arguments looked up each time. For a function that takes
 many arrays in bundles this look-up costs ten times what the call does."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any, TypeVar, cast
 

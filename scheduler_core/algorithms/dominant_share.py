@@ -1,8 +1,6 @@
 """Dominant resource fairness: the largest part that a holder has of any resource, compared exactly. Source:
 volcano-semantics 4.4."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from fractions import Fraction
 

@@ -1,7 +1,5 @@
 """Durations as Go writes them: ``1h30m``, ``90s``, ``500ms``."""
 
-from __future__ import annotations
-
 import re
 from fractions import Fraction
 

@@ -1,7 +1,5 @@
 """Whether a request fits, over all nodes at once."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

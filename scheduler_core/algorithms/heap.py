@@ -1,7 +1,5 @@
 """A heap of numbers inside a larger array, ordered by their keys in a table; the smallest key first."""
 
-from __future__ import annotations
-
 import numpy as np
 import numpy.typing as npt
 

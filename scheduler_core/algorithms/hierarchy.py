@@ -1,8 +1,6 @@
 """Queues as a tree by ``spec.parent``: paths, children, and what of it is broken. Source: volcano-semantics 4.9
 (hierarchy) and 6.1."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 ROOT = "root"

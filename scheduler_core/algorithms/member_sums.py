@@ -1,7 +1,5 @@
 """Sums over the members of gangs, for those gangs that changed: who is in them, in which status, what they take."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Which nodes to keep free so that several tasks will fit on them once what can end has ended."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 
 import msgspec

@@ -2,8 +2,6 @@
 volcano-semantics 1.7. It stops as soon as it has enough feasible nodes and goes on from there for the next task.
 Without compatibility every node is considered."""
 
-from __future__ import annotations
-
 import numpy as np
 import numpy.typing as npt
 

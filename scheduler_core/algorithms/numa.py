@@ -1,8 +1,6 @@
 """Whole CPUs of one node by NUMA cell: which cells a container would get, and which CPUs. Source: volcano-semantics
 4.12 (numa-aware); the kubelet's topology manager (hints, policies) and static CPU manager."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Sequence
 from itertools import combinations
 

@@ -1,8 +1,6 @@
 """Counting pods by place: the nodes that share a value of one label. Source: Kubernetes' InterPodAffinity and
 PodTopologySpread; formulas in the functions."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 

@@ -1,8 +1,6 @@
 """Which node to preempt on: the rules of the per-pod cycle, in order. Source: document 001, 3.3.5, with the fifth rule
 as Kubernetes has it (latest start of the most important victim)."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import msgspec

@@ -4,8 +4,6 @@ Source: volcano-semantics 4.9: a child inherits what its parent's capability say
 siblings are not for it; ``deserved`` is cut at the most it may use and raised to its guarantee. A parent that names
 less than its children do together is broken, for itself and all below it."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import msgspec

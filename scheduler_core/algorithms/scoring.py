@@ -6,8 +6,6 @@ its floor give what integer division gives.
 Source: Kubernetes' scoring plugins LeastAllocated, MostAllocated and BalancedAllocation, whose integer division is
 kept so that scores and ties agree."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

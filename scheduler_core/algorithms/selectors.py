@@ -1,8 +1,6 @@
 """Node selectors, taints and tolerations over all nodes at once. Source: Kubernetes' node affinity and taint
 semantics."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

@@ -1,8 +1,6 @@
 """What a gang is for: inference, training or unknown. Source: design 4 "Tide rules", plan of the annotations, traps 21:
 the queue's own service type is the upper bound, an annotation alone makes no gang inference."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from scheduler_core.model.pod import ServiceType

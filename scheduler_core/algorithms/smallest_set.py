@@ -4,8 +4,6 @@ For victims whose leaving frees more than room on nodes (their queue's quota, a 
 shorter than trying it says whether a set will do. The order of preference is contracts 3.1: highest level as low as
 possible, least work lost, fewest gangs, smallest surplus, names."""
 
-from __future__ import annotations
-
 import heapq
 from collections.abc import Callable, Iterable, Sequence
 

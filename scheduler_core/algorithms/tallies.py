@@ -1,7 +1,5 @@
 """What gangs have beyond their minimums, in one compiled pass over those that have any."""
 
-from __future__ import annotations
-
 import numpy as np
 import numpy.typing as npt
 

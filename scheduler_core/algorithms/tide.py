@@ -1,7 +1,5 @@
 """The tide table: who may take back from whom. Source: document 000, volcano-semantics 4.11, contracts 3.2."""
 
-from __future__ import annotations
-
 from scheduler_core.model.pod import ServiceType
 from scheduler_core.model.rules import Rule
 

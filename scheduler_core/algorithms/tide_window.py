@@ -2,8 +2,6 @@
 when it begins, such as ``0:00-0:00``, lasts 24 hours, as upstream. On purpose: a window whose end is before its start
 goes on past midnight; upstream's is over at midnight."""
 
-from __future__ import annotations
-
 import re
 from datetime import datetime
 from typing import NamedTuple

@@ -1,8 +1,6 @@
 """Something that can be taken from those who run, as a record of the session speaks of it. The search for the best of
 them works on tables, see :mod:`scheduler_core.algorithms.victims_search`."""
 
-from __future__ import annotations
-
 import msgspec
 
 

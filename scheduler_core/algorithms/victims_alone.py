@@ -1,8 +1,6 @@
 """Compiled: what there would be on the nodes of one unit if it left and all others stayed. What leaves is counted by
 :mod:`scheduler_core.algorithms.victims_room`, for one unit."""
 
-from __future__ import annotations
-
 from scheduler_core.algorithms.compiled import NO, YES, ZERO, compiled_apart, compiled_branchy, from_python
 from scheduler_core.algorithms.victims_room import (
     FIRST,

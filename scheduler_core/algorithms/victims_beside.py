@@ -1,7 +1,5 @@
 """Why a unit that might have been taken was not, beside those that were."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

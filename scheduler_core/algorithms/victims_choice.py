@@ -1,8 +1,6 @@
 """Compiled choosing and letting go of units, and the cheapest offer of one node. Choosing a unit brings the count of
 tasks that fit up to date on the nodes that it leaves, and nowhere else."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Compiled making of the tables of units and pieces from the tables of a session, and their repair."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np

@@ -1,7 +1,5 @@
 """A heap of nodes by what an eviction there would cost at least; old entries are passed over, not removed."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np

@@ -2,8 +2,6 @@
 taken: a whole gang, or one member of a gang's surplus. A *piece* is what one task holds on its node. All amounts are
 integers; tables are few and wide, since compiled code is compiled per table."""
 
-from __future__ import annotations
-
 from typing import Any, NamedTuple
 
 import numpy as np

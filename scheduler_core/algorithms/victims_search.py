@@ -5,8 +5,6 @@ least work lost, fewest gangs, smallest surplus, names. Offers of single nodes, 
 not needed are let go; then a bounded search for something better, which sees every set where there are few units.
 A choice that came from one offer is the best there is: every other one holds an offer too, and that costs no less."""
 
-from __future__ import annotations
-
 import numpy as np
 import numpy.typing as npt
 

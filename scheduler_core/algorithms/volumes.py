@@ -4,8 +4,6 @@ Source: Kubernetes' VolumeBinding, VolumeZone, VolumeRestrictions and NodeVolume
 (volume) that the snapshot does not hold is no obstacle where it holds no claims (volumes) at all, because then they
 were not collected; a claim that names its volume counts as bound."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 
 import msgspec

@@ -2,8 +2,6 @@
 amounts are integers over one common denominator, so that a queue that deserves four cards deserves all of them. Source:
 volcano-semantics 4.8 (proportion) and the vectors of section 9."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 

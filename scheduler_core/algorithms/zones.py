@@ -1,7 +1,5 @@
 """Nodes one zone after the other in turn, so that equal nodes are used evenly over the zones."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Options of the commands."""
 
-from __future__ import annotations
-
 import argparse
 import math
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """``explain``: why one gang waits, with every node and every possible victim."""
 
-from __future__ import annotations
-
 import argparse
 import difflib
 import sys

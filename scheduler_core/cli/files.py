@@ -1,7 +1,5 @@
 """Reading and writing files on behalf of a user: what fails names the file."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 

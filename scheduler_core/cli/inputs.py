@@ -1,7 +1,5 @@
 """What one session is made of, read from the files that the options name."""
 
-from __future__ import annotations
-
 import argparse
 import json
 import sys

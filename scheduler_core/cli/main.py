@@ -1,8 +1,6 @@
 """Runs a command and turns every error into its exit status and one clear message. Exit status: 0 decided, 1 internal
 error or broken invariant (``lint``: something was found), 2 bad input."""
 
-from __future__ import annotations
-
 import argparse
 import json
 import os

@@ -1,7 +1,5 @@
 """``replay``: reads policy and queues, and hands over to the simulator."""
 
-from __future__ import annotations
-
 import argparse
 
 from scheduler_core.cli.files import read_bytes, shown

@@ -1,7 +1,5 @@
 """The result as tables for people."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from rich.console import Console

@@ -1,8 +1,6 @@
 """``python -m scheduler_core.cli.warm``: compile what a session compiles, before the first one is due. Run once where
 the engine is installed, with the ``NUMBA_CACHE_DIR`` of the processes that are to find the code there."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager

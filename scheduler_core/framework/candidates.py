@@ -1,7 +1,5 @@
 """Where tasks of one class fit and which node is best, computed once per class and repaired for changed nodes."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import msgspec

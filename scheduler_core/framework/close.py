@@ -1,7 +1,5 @@
 """The end of a session: what the tables say becomes the result."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

@@ -4,8 +4,6 @@ First each kind of member is looked at as if the others were not there. Where ea
 after another in a statement that is discarded: the first one that finds no place shows what its mates leave too little
 of (a port, a node without one of them, the last card)."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 from scheduler_core.framework.holders import Holders

@@ -4,8 +4,6 @@ Source: volcano-semantics 1.4 and the recommended rule of 1.5: "no plugin has de
 "no victim is allowed", and an empty answer that does not abstain is a veto that ends the walk. With
 ``compatibility: volcano`` victims are combined as upstream does, where the two look the same."""
 
-from __future__ import annotations
-
 import enum
 from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache

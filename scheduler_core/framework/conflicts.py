@@ -1,7 +1,5 @@
 """Plugins that exclude each other in one policy."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 
 from scheduler_core.framework.extension_points import POINTS, points_of

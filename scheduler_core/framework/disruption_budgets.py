@@ -1,7 +1,5 @@
 """What the PodDisruptionBudgets of a snapshot still allow in this session."""
 
-from __future__ import annotations
-
 import weakref
 from collections.abc import Iterable
 

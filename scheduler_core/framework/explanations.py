@@ -1,7 +1,5 @@
 """Why a gang waits, with all candidates: made from a session's tables after its actions."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from scheduler_core.framework.cluster_reasons import place

@@ -1,7 +1,5 @@
 """How the engine asks a service outside: through a client that the host lends, since it opens no connection itself."""
 
-from __future__ import annotations
-
 from typing import Protocol
 
 

@@ -4,8 +4,6 @@ A plugin that votes on victims (extension point ``reclaimable``) may also have t
 end of its name. It is asked instead when all that take part in the vote have one and do not answer None, so it must say
 of a gang what the other method would say of each of its tasks."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import msgspec

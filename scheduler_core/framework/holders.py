@@ -1,7 +1,5 @@
 """Who holds what is missing, and who is next in a queue; each question is answered once per session."""
 
-from __future__ import annotations
-
 from functools import cached_property
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Resources by the names that a policy uses, as rows over the nodes: cpu, memory, extended resources, card types."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

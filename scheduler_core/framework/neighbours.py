@@ -7,8 +7,6 @@ Departures from Kubernetes on purpose: a pod that is leaving does not satisfy af
 who it does not want may be promised its room (with ``compatibility: volcano`` it counts until it is gone); a pod that
 is promised room counts like one in place, except that no pod is bound at once for its company."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator
 
 import numpy as np

@@ -1,7 +1,5 @@
 """What a session has bound and promised, read off the table of tasks; the objects are made when they are asked for."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from operator import attrgetter
 

@@ -17,8 +17,6 @@ Deleted    Assumed         --         --         Added      --         --
 =========  ==============  =========  =========  =========  =========  =========
 """
 
-from __future__ import annotations
-
 import enum
 from collections.abc import Iterable
 

@@ -1,8 +1,6 @@
 """What plugins answer at the points of the per-pod cycle, see :mod:`scheduler_core.framework.extension_points`. Source:
 document 001, 2.2.3; contracts 4."""
 
-from __future__ import annotations
-
 import msgspec
 
 

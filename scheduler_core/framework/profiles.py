@@ -2,8 +2,6 @@
 What a profile has decided is part of the cluster that the next one sees. Gangs of other profiles count for their queues
 and hold their promises, and are not touched. Source: document 001, 2.2.1."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 import msgspec

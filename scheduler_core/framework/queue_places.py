@@ -1,7 +1,5 @@
 """What earlier sessions keep for gangs that come back under a new PodGroup: places in the queue and cool-downs."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterable, Iterator, Sequence
 
 import msgspec

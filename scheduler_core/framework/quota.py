@@ -1,7 +1,5 @@
 """A demand against limits, with what is in use and what is promised: for queues and for the cluster."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 

@@ -1,7 +1,5 @@
 """How many equal tasks a queue's quota still allows, by card type."""
 
-from __future__ import annotations
-
 from scheduler_core.framework.session import Session
 from scheduler_core.state.axes import CPU, LEDGER_CARDS, MEMORY
 from scheduler_core.state.task_class import TaskClass

@@ -1,8 +1,6 @@
 """Why a gang waits: the closed list of codes, tried in order, the first that holds wins. Source: contracts 1 (reason
 codes and numbers)."""
 
-from __future__ import annotations
-
 from functools import cached_property
 
 import msgspec

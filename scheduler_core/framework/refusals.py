@@ -1,7 +1,5 @@
 """Why gangs were not admitted: a mapping whose values are made when they are read."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, MutableMapping
 
 from scheduler_core.framework.demand import Shortfall

@@ -1,7 +1,5 @@
 """Which names of plugins and actions are known: built in, added by entry points, or Volcano's and not built yet."""
 
-from __future__ import annotations
-
 from importlib.metadata import entry_points
 from typing import TypeVar
 

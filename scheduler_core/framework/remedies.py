@@ -2,8 +2,6 @@
 (``remedy``). Nothing is promised that a session did not show: the change is made to the snapshot, the policy runs, and
 only if the gang then gets what it needs the change is offered."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection, Iterator
 from typing import NamedTuple
 

@@ -4,8 +4,6 @@ The queue ledger counts cards by type; ``capability``, ``deserved`` and ``guaran
 several card types can be one resource (``nvidia.com/gpu``). The rows here are sums over the ledger, plus the extended
 resources that are no cards. Places on nodes (``pods``) are nothing that queues share."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np

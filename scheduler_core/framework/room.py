@@ -1,7 +1,5 @@
 """How much room the cluster has for some tasks by its tables of now, promised to others or not."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import msgspec

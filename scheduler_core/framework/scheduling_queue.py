@@ -20,8 +20,6 @@ flush                 time passed                                active
 ====================  =========================================  ==================================================
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """What all gangs of a session are for, as one column."""
 
-from __future__ import annotations
-
 import weakref
 
 import numpy as np

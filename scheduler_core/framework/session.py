@@ -1,7 +1,5 @@
 """One session: the tables, the policy's functions and what has been decided so far."""
 
-from __future__ import annotations
-
 import math
 import weakref
 from collections.abc import Sequence

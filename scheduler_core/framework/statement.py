@@ -2,8 +2,6 @@
 keeps where its task was, so that undo restores the very same integers. Source: volcano-semantics 2.6, with its defects
 left out (undo of an eviction restores Bound as well as Running)."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import msgspec

@@ -1,7 +1,5 @@
 """What happened in a session, gang by gang, for the result and the reasons."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from itertools import chain
 from operator import attrgetter

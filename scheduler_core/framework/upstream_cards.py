@@ -1,8 +1,6 @@
 """What upstream's capacity-card counts otherwise than it should, for ``compatibility: volcano``. Source:
 volcano-semantics 4.10, defects a, d, e, k and n by their letters."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from scheduler_core.framework.demand import Demand

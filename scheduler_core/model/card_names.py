@@ -1,7 +1,5 @@
 """Which known card a misspelt name means; another model is never offered in place of the one that was named."""
 
-from __future__ import annotations
-
 import difflib
 from collections.abc import Iterable
 

@@ -1,7 +1,5 @@
 """Card types, the cards of a node, and what a pod asks of them."""
 
-from __future__ import annotations
-
 import enum
 from collections.abc import Iterable
 

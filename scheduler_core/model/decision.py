@@ -1,7 +1,5 @@
 """What a session decided (``serde.result`` writes it as the result document)."""
 
-from __future__ import annotations
-
 import enum
 from collections.abc import Sequence
 

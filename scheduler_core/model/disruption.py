@@ -1,7 +1,5 @@
 """PodDisruptionBudgets: how many pods of a kind may be missing at once."""
 
-from __future__ import annotations
-
 import msgspec
 
 from scheduler_core.model.pod import Pod

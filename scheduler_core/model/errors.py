@@ -1,7 +1,5 @@
 """The one exception for input that cannot be used."""
 
-from __future__ import annotations
-
 from typing import Any
 
 

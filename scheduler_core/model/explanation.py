@@ -1,7 +1,5 @@
 """All that a session knows about one gang that waits: every node and every possible victim, each with its reason."""
 
-from __future__ import annotations
-
 import msgspec
 
 from scheduler_core.model.reason import Reason

@@ -1,7 +1,5 @@
 """Editions of a list whose changes are reported one by one, long before the next edition is asked for."""
 
-from __future__ import annotations
-
 from collections import deque
 from typing import Any
 

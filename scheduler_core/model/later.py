@@ -1,8 +1,6 @@
 """Lists whose entries are made when they are read. A session over 100,000 tasks decides in less time than it takes to
 make an object for each decision, and most of these objects are never read."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TypeVar, overload
 

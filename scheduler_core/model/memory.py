@@ -1,7 +1,5 @@
 """What the scheduler keeps from one session to the next."""
 
-from __future__ import annotations
-
 import msgspec
 
 from scheduler_core.model.queued_pod import QueuedPod

@@ -1,7 +1,5 @@
 """Nodes and what they can hold."""
 
-from __future__ import annotations
-
 import msgspec
 
 from scheduler_core.model.cards import NodeCards

@@ -2,8 +2,6 @@
 counts nodes by them. Beside these a node may be refused by an amount, as ``<resource> in use`` or ``<resource> too
 small``, and by a plugin of one's own in its own words."""
 
-from __future__ import annotations
-
 import enum
 
 

@@ -1,7 +1,5 @@
 """What agents on the nodes report beside the Node object: NUMA cells and measured use."""
 
-from __future__ import annotations
-
 import msgspec
 
 

@@ -1,7 +1,5 @@
 """Pods as the scheduler sees them (a pod in a gang is a task)."""
 
-from __future__ import annotations
-
 import enum
 
 import msgspec

@@ -1,7 +1,5 @@
 """What the tables want to know of a pod beyond what it says, worked out once, when it is decoded."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Hashable
 from struct import Struct

@@ -1,7 +1,5 @@
 """Gangs (PodGroups): pods that run together or not at all."""
 
-from __future__ import annotations
-
 import enum
 
 import msgspec

@@ -1,7 +1,5 @@
 """The scheduler's policy: actions in order, plugins in tiers."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import msgspec

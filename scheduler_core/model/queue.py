@@ -1,7 +1,5 @@
 """Queues and priority classes."""
 
-from __future__ import annotations
-
 import enum
 
 import msgspec

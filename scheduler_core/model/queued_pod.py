@@ -1,7 +1,5 @@
 """A pod that waits in the scheduling queue of the per-pod cycle."""
 
-from __future__ import annotations
-
 import enum
 
 import msgspec

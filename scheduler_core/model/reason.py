@@ -1,7 +1,5 @@
 """Why a gang waits: a closed code with numbers; the sentence is made where it is shown."""
 
-from __future__ import annotations
-
 import enum
 
 import msgspec

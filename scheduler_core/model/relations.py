@@ -1,7 +1,5 @@
 """What a pod says of other pods: affinity, anti-affinity and topology spread constraints."""
 
-from __future__ import annotations
-
 import msgspec
 
 from scheduler_core.model.selector import LabelSelector

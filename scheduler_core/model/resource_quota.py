@@ -1,7 +1,5 @@
 """ResourceQuotas: what the pods of a namespace may ask for together."""
 
-from __future__ import annotations
-
 import msgspec
 
 

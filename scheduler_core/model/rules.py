@@ -2,8 +2,6 @@
 and records hold the sentence; :func:`rule_of_text` finds the rule and what it speaks of again, so that a reader can be
 shown it in another language. Plugins of one's own may give sentences of their own."""
 
-from __future__ import annotations
-
 import enum
 import re
 from functools import cache

@@ -1,7 +1,5 @@
 """Which PodGroup goes on from an earlier one: a controller that restarts a workload makes its PodGroup anew."""
 
-from __future__ import annotations
-
 from scheduler_core.model.podgroup import PodGroup
 
 

@@ -1,7 +1,5 @@
 """Selectors over labels, of nodes and of pods."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 import msgspec

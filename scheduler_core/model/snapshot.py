@@ -1,7 +1,5 @@
 """The immutable input of a session."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import msgspec

@@ -1,7 +1,5 @@
 """Volumes as far as they decide where a pod may be."""
 
-from __future__ import annotations
-
 import msgspec
 
 from scheduler_core.model.selector import LabelSelector, NodeSelectorTerm

@@ -1,7 +1,5 @@
 """The built-in plugins: an explicit table by the name that a policy file uses."""
 
-from __future__ import annotations
-
 from scheduler_core.framework.plugin import Plugin
 from scheduler_core.plugins.binpack import Binpack
 from scheduler_core.plugins.capacity import Capacity

@@ -7,8 +7,6 @@ Source: volcano-semantics 4.7. On purpose: used is what will be used once all th
 so that packing does not chase room that is about to be free (``compatibility: volcano``: what leaves counts, promises
 do not); a card type may be named as well as its Kubernetes resource; a negative weight is an error, not 1."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import ClassVar
 

@@ -12,8 +12,6 @@ with the reason, and is a veto for victims there (upstream: the walk stops, and 
 gang without minResources is measured by its pods; of equal branches the older one goes first (upstream: the one with
 the oldest queue that gangs use). With ``compatibility: volcano`` as upstream."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import ClassVar
 

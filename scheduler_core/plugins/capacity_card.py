@@ -13,8 +13,6 @@ free to take any of its cards (n); absent cpu or memory is no limit; a reclaimer
 no gang unless the argument says so. With ``compatibility: volcano`` as upstream in a to g, i, k, n, for absent cpu and
 memory and for unknown reclaimers, see :mod:`scheduler_core.framework.upstream_cards`."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import ClassVar
 

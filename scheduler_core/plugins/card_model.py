@@ -10,8 +10,6 @@ it is cut from.
 Source: document 001 (card-type scheduling), contracts 4. There a wish becomes a node affinity and a filter keeps
 ordinary pods away; here both ways count as a wish, so that pods need not be rewritten."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Sequence
 from typing import ClassVar
 

@@ -7,8 +7,6 @@ is no duration protects no pod.
 Source: volcano-semantics 4.12. On purpose: it has a say in gangpreempt and gangreclaim too, upstream's has not
 (``compatibility: volcano`` decides as upstream)."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import ClassVar
 

@@ -4,8 +4,6 @@ Extension points: preemptable, reclaimable, unified_evictable.
 Source: volcano-semantics 4.3. The same rule also holds without this plugin (contracts 3.2); here it takes part in
 the vote, so that it is seen in the votes of a reclaim."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import ClassVar
 

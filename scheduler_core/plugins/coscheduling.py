@@ -9,8 +9,6 @@ Source: document 001, 4.2. On purpose: minimums by role (minTaskMember) are kept
 later, and without a time limit a place is kept for ``waitSeconds`` at a time, so that two groups cannot hold each other
 up for ever."""
 
-from __future__ import annotations
-
 from typing import Any, ClassVar
 
 from scheduler_core.framework.plugin import Argument, Plugin

@@ -14,8 +14,6 @@ score is the mean over the cards (``compatibility: volcano``: the last cards, an
 one. Shares of cards that a card quota counts are written
 with ``tidesched.io/card-milli`` instead and need no plugin."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, ClassVar
 

@@ -13,8 +13,6 @@ of two queues that are equal on all levels that both have the one with the short
 With ``compatibility: volcano`` cards count by their Kubernetes resource and the others are as upstream too, but for the
 place of queues without annotations."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from fractions import Fraction
 from typing import ClassVar

@@ -19,8 +19,6 @@ that a session stays a function of its input and of these answers; a question is
 On purpose different from upstream: one question for all nodes instead of one for each, amounts in our own units, and a
 prioritizeVerb that fails leaves the other scores as they are."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from typing import Any, ClassVar

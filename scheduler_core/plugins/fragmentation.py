@@ -9,8 +9,6 @@ leaves has left. Departs from the paper's program: memory counts like cpu where 
 that of the waiting and running tasks of the snapshot, a node may have cards of several types, and equal scores do not
 just go to the first name (on the openb trace that is worth 0.3 points of allocation)."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import ClassVar
 

@@ -7,8 +7,6 @@ in who may be taken (contracts 3.2); starving is counted in replicas by the prio
 that waits", so that a service with minMember 1 takes back for all its replicas (pitfall 2). With
 ``compatibility: volcano`` gangs are not evicted whole, and starving ends at minMember."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import ClassVar
 

@@ -5,8 +5,6 @@ the same value only, a pod without it only on nodes without it.
 Source: document 001 (machine groups), contracts 4: a filter instead of anti-affinities that a webhook would have to
 write into every other pod."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import ClassVar
 

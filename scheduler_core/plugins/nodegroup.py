@@ -10,8 +10,6 @@ Departures on purpose: a queue that only denies or avoids groups may use all the
 group that is not named; ``compatibility: volcano`` does so too). The annotation
 ``volcano.sh/nodegroup-resource-limits`` is not read."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import ClassVar
 

@@ -6,8 +6,6 @@ Departure on purpose: scores that are scaled by their largest value (preferred n
 scaled over all nodes, not over those that happen to be feasible, so that a node's score does not depend on which
 others were looked at. With ``compatibility: volcano`` they are scaled over the feasible ones, as upstream does."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import ClassVar
 

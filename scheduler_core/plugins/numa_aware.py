@@ -12,8 +12,6 @@ Departures on purpose: without enough free CPUs ``best-effort`` refuses too, as 
 annotation are not looked at; which CPUs pods in place hold is what the node reports, those of this session are added.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator, Sequence
 from typing import ClassVar

@@ -9,8 +9,6 @@ actions and its queue stays within what it deserves, so that a full cluster does
 being looked at; what is leaving is not used; a gang without minResources is measured by its pods; a factor below 1 is
 an error. With ``compatibility: volcano`` as upstream."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from fractions import Fraction
 from typing import ClassVar

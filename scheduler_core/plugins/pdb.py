@@ -9,8 +9,6 @@ their gang forms without this plugin too, for candidates that all others let go;
 no budget and may go, upstream never lets it; the plugin names no pod for the action shuffle, upstream names every pod
 that no budget protects, so that shuffle beside pdb empties the cluster."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import ClassVar
 

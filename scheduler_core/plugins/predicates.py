@@ -11,8 +11,6 @@ once follows from what will hold once they have left, see ``framework/neighbours
 ``algorithms/volumes.py`` for volumes. With ``compatibility: volcano`` ports and company of who leaves count until then.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import ClassVar
 

@@ -3,8 +3,6 @@
 Extension points: task_order, job_order, job_starving, preemptable, unified_evictable.
 Source: volcano-semantics 4.2."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import ClassVar
 

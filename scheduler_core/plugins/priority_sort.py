@@ -5,8 +5,6 @@ Having a sorter makes action allocate run the per-pod cycle instead of gangs tak
 only by plugins that permit, such as coscheduling, which sorts by itself: a profile has one sorter.
 Source: document 001, 3.1.1; kube-scheduler's PrioritySort."""
 
-from __future__ import annotations
-
 from typing import ClassVar
 
 from scheduler_core.framework.plugin import Plugin

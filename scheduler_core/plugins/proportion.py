@@ -10,8 +10,6 @@ a gang holds already is not asked for twice; a queue that uses more than it dese
 reclaimer asks for, so that memory in excess does not cost it cards that it deserves. With ``compatibility: volcano``
 as upstream."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import ClassVar
 

@@ -8,8 +8,6 @@ Kubernetes: a resource whose score is zero stays in the divisor, and points may 
 As in Kubernetes: a node that has none of a resource counts as full of it, so that packing keeps tasks without cards off
 the nodes with cards. Allocated is what will be in use once all that leaves has left, promises included."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar

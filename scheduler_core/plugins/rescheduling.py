@@ -8,8 +8,6 @@ named no longer fits into what idle nodes have below ``targetThresholds``. Witho
 Source: volcano-semantics 4.12; the descheduler's LowNodeUtilization. On purpose: use is counted by requests, and the
 last round is kept in the memory of the sessions, not in the process."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 

@@ -12,8 +12,6 @@ On purpose different from upstream's plugin (removed in v1.9): a whole group is 
 session, nodes are chosen by what fits instead of by idle sums, and a gang that its quota keeps waiting is no target.
 In an earlier tier than the plugins that count the cluster's room it also lets the target be admitted past them."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import ClassVar
 

@@ -8,8 +8,6 @@ On purpose different from upstream: pods that exist are in the quota's ``used`` 
 still to be made; scopes are honoured (upstream counts every gang against every quota); a quota without a status counts
 the pods of its namespace. With ``compatibility: volcano`` the whole minimum counts against every quota."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import ClassVar
 

@@ -9,8 +9,6 @@ a tier above them. On purpose different from upstream: the time runs from when t
 its PodGroup was made anew since (pitfall 17); an annotation that cannot be read is shown as a reason instead of being
 passed over. With ``compatibility: volcano`` as upstream."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from functools import cached_property

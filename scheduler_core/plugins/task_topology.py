@@ -13,8 +13,6 @@ not have is passed over instead of the whole annotation, and one named twice in 
 (``compatibility: volcano``: those placed in the session alone; both void the annotations). In both modes mates that are
 left out so that a bucket fits go in the order of the bucket, the last first: Volcano draws them."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import ClassVar
 

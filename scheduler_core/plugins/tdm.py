@@ -14,8 +14,6 @@ in a variable of the process, so that a restart does not evict anew. The hours a
 machine that the scheduler runs on. A task without the annotation counts as preemptable when it preempts, as upstream
 has it."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, ClassVar
 from zoneinfo import ZoneInfo

@@ -8,8 +8,6 @@ older than five minutes, or none, filters no node and scores 0.
 Departures on purpose: the clock is the session's ``now``; ``memory`` is accepted beside ``mem`` as a threshold's name.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, ClassVar
 

@@ -1,7 +1,5 @@
 """The line of a file that a pointer such as ``items[3].spec.capability`` names. Used for error messages only."""
 
-from __future__ import annotations
-
 import yaml
 
 from scheduler_core.serde.kubernetes.decode import steps

@@ -5,8 +5,6 @@ hundred kilobytes of ``[`` end the process. Aliases let a short text hold more v
 equal keys in one mapping the last one would win without a word. A value that is built takes a hundred times the bytes
 of its text."""
 
-from __future__ import annotations
-
 import re
 
 import yaml

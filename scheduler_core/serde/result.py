@@ -1,7 +1,5 @@
 """The result document: sorted keys, lists sorted by name, one trailing newline."""
 
-from __future__ import annotations
-
 import math
 from datetime import UTC, datetime
 from typing import Any

@@ -1,7 +1,5 @@
 """YAML and JSON text to plain values, with errors that name the line."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Callable

@@ -10,8 +10,6 @@
 * Gangs: training tasks of one queue and one shape form gangs in the order of arrival. A gang arrives with its first
   member and works as long as its longest."""
 
-from __future__ import annotations
-
 import itertools
 import random
 

@@ -1,7 +1,5 @@
 """What the world reports to its listeners."""
 
-from __future__ import annotations
-
 import enum
 from collections.abc import Callable
 from typing import Any

@@ -2,8 +2,6 @@
 the seed, the time and the state of the world, so a world that was stored needs nothing beside it to go on. One lap is a
 day of virtual time; names carry its number."""
 
-from __future__ import annotations
-
 import itertools
 import math
 import random

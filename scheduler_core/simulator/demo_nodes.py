@@ -1,7 +1,5 @@
 """The hardware of the demo: sixty nodes of four card types, some cut into MIG slices, some shared by MPS."""
 
-from __future__ import annotations
-
 from scheduler_core.model.cards import NodeCards
 from scheduler_core.model.node import Node
 

@@ -1,7 +1,5 @@
 """Gangs that wait for a reason of their own each day, beside the healthy ones that wait for room."""
 
-from __future__ import annotations
-
 import msgspec
 
 from scheduler_core.simulator.demo_nodes import A100, GPU, H200, H800

@@ -2,8 +2,6 @@
 keep: for each card type the inference quotas together do not exceed the hardware (their peak can be served), nor do the
 training quotas (the ebb is lent out once)."""
 
-from __future__ import annotations
-
 import msgspec
 
 from scheduler_core.model.queue import PriorityClass, Queue

@@ -1,7 +1,5 @@
 """What runs in the demo: inference services that follow the tide, and the kinds of training that fill the ebb."""
 
-from __future__ import annotations
-
 import msgspec
 
 from scheduler_core.model.resources import MILLI

@@ -1,7 +1,5 @@
 """What a cluster answers when a call cannot be done: one type, with a code that an API server can map to a status."""
 
-from __future__ import annotations
-
 import enum
 
 

@@ -1,7 +1,5 @@
 """The heap of things to come, keyed (time, priority, id) so that ties are stable."""
 
-from __future__ import annotations
-
 import enum
 import heapq
 

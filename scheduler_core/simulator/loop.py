@@ -1,7 +1,5 @@
 """Sessions over the simulated cluster: time passes, a session decides, the cluster carries it out."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Protocol
 

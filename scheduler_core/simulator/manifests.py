@@ -1,7 +1,5 @@
 """Objects of the simulated cluster as an API server would hold them."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

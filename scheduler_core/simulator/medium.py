@@ -2,8 +2,6 @@
 from the seed. What the hall runs moves little: a tenth of its services follow the tide, most of its training runs for
 days, and a gang that has ended is followed by another one. As in the demo, a stored world needs nothing beside it."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Iterator
 

@@ -1,7 +1,5 @@
 """The hardware of the medium demo: the demo's sixty nodes and a second hall; 1,000 nodes of twenty card types."""
 
-from __future__ import annotations
-
 from functools import cache
 
 import msgspec

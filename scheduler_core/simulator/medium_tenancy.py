@@ -2,8 +2,6 @@
 queues keep the rule of the demo: for each card type neither the inference quotas together nor the training quotas
 together exceed the hardware."""
 
-from __future__ import annotations
-
 import random
 from collections import Counter
 from functools import cache

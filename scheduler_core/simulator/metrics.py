@@ -1,7 +1,5 @@
 """What a replay measures; :class:`Report` is its JSON form."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

@@ -1,7 +1,5 @@
 """What is taken on one node: cpu, memory, pods, and each single card in milli-cards."""
 
-from __future__ import annotations
-
 from scheduler_core.model.cards import CardRequest
 from scheduler_core.model.node import Node
 from scheduler_core.model.pod import Pod

@@ -1,7 +1,5 @@
 """What a replay shows while it runs, and what it leaves behind."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import sys

@@ -1,7 +1,5 @@
 """Which queue, and so which card types, a task of a trace goes to."""
 
-from __future__ import annotations
-
 import random
 import re
 from collections import Counter

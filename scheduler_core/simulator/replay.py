@@ -1,7 +1,5 @@
 """A day of a trace through the scheduler: ``python -m scheduler_core replay``."""
 
-from __future__ import annotations
-
 import argparse
 import contextlib
 import math

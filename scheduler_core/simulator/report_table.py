@@ -1,7 +1,5 @@
 """A replay's report for a person."""
 
-from __future__ import annotations
-
 from io import StringIO
 
 from rich.console import Console

@@ -1,7 +1,5 @@
 """For how long card types are as good as full: by type, and several of them at once."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 SATURATED_SHARE = 0.95

@@ -1,7 +1,5 @@
 """What happens to a world from outside: workloads that arrive and services that change their size."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import Protocol
 

@@ -1,7 +1,5 @@
 """The world as a session's input, straight from its structs."""
 
-from __future__ import annotations
-
 import bisect
 from typing import Any, Generic, TypeVar
 

@@ -1,7 +1,5 @@
 """``--trace``: a line for each thing that happens to a pod, enough to compute every invariant again from outside."""
 
-from __future__ import annotations
-
 from typing import Any, BinaryIO
 
 import msgspec

@@ -1,7 +1,5 @@
 """Who holds which cards for how long, kept from the world's changes."""
 
-from __future__ import annotations
-
 import msgspec
 
 from scheduler_core.model.pod import Pod

@@ -1,7 +1,5 @@
 """What is submitted to the simulated cluster, and what becomes of it."""
 
-from __future__ import annotations
-
 import enum
 
 import msgspec

@@ -1,7 +1,5 @@
 """All tables of one session together, and the one operation that changes them."""
 
-from __future__ import annotations
-
 import msgspec
 import numpy as np
 

@@ -1,7 +1,5 @@
 """Gangs as columns, and who is in them."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from functools import cached_property
 

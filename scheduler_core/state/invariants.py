@@ -1,8 +1,6 @@
 """Do the books add up? Every sum is counted again from the tasks and compared. Called after each action when asked for
 (``run_session(check=True)``, the tests); O(tasks + cards + nodes)."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from scheduler_core.model.errors import BrokenInvariant

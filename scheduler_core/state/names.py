@@ -1,7 +1,5 @@
 """Names of gangs by position, made when they are read: most sessions read few of them."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from typing import overload
 

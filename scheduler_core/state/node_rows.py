@@ -1,7 +1,5 @@
 """What the pods of a node take of it, counted anew for nodes where something changed."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np

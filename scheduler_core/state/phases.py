@@ -1,7 +1,5 @@
 """Phases of gangs as a column of codes that compiled code can read and write."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import numpy as np

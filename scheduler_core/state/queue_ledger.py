@@ -1,7 +1,5 @@
 """What each queue may use and uses: cpu, memory and cards by type."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from scheduler_core.model.queue import Queue

@@ -1,7 +1,5 @@
 """Tables of a finished session, brought back to what the workspace knows instead of copied anew."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 import numpy as np

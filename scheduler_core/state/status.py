@@ -1,8 +1,6 @@
 """Status of a task inside a session and what each status takes, as lookup tables. Source: volcano-semantics 2.1, 2.2
 and 2.5."""
 
-from __future__ import annotations
-
 import enum
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Which gangs are admitted (phase Inqueue) and what that promises in the ledger."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from scheduler_core.algorithms.tallies import beyond_minimum

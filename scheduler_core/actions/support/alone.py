@@ -1,7 +1,5 @@
 """What a gang's leaving would have made room for, as a record says it: figures by node, and the sentence with them."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from scheduler_core.algorithms.victims_alone import (

@@ -1,7 +1,5 @@
 """Binds of earlier per-pod cycles that the cluster has not shown yet: their pods keep their places meanwhile."""
 
-from __future__ import annotations
-
 from scheduler_core.framework.pod_cache import PodCache
 from scheduler_core.framework.session import Session
 from scheduler_core.model.memory import AssumedPod

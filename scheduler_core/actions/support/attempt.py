@@ -1,7 +1,5 @@
 """One gang's attempt to take something back, and the record of it."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

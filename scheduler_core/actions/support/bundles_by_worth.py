@@ -2,8 +2,6 @@
 its minimum, whole is all of it. What a bundle is worth is the part of the demand that it frees where the demand can use
 it, over what its gang holds in all (ROI). Source: volcano-semantics 3.6."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from fractions import Fraction
 

@@ -1,7 +1,5 @@
 """What the compiled turns of claimants did, as the session's record: evictions, reclaims, promises that last."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from itertools import islice
 

@@ -4,8 +4,6 @@ Plain is what :mod:`scheduler_core.actions.support.turns` calls so, and of a gan
 alike and ask for one card type at most. Any other gang is served by the caller when its turn comes, in the very same
 order. Where several units have to be weighed against each other the search outside the loop does that."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Electing the one gang that nodes are kept for, and giving it up again."""
 
-from __future__ import annotations
-
 from scheduler_core.actions.support.admission import renew_promise
 from scheduler_core.framework.session import Session
 from scheduler_core.model.memory import Election

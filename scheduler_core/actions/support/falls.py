@@ -1,7 +1,5 @@
 """Which gangs are evicted for which, kept as plain values until the evictions and reclaims are read."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from functools import partial
 from operator import attrgetter

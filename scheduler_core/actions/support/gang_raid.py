@@ -5,8 +5,6 @@ what is needed is taken; a gang that is evicted whole leaves all its nodes; wher
 not, more is taken until the demand fits. A job whose policy ends it with the first member has no surplus. No hypernodes
 are built, so the one domain is the whole cluster. With ``compatibility: volcano`` bundles go in full, by sums."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 
 import msgspec

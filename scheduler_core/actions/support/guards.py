@@ -1,8 +1,6 @@
 """Who stays whatever plugins say, for the actions that take by priority or send away (contracts 3.2). With
 ``compatibility: volcano`` only what upstream itself looks at is left: the pod's own ``volcano.sh/preemptable``."""
 
-from __future__ import annotations
-
 from scheduler_core.actions.support.victims import Holding, Victims
 from scheduler_core.algorithms.protection import system_rule
 from scheduler_core.algorithms.victims import Unit

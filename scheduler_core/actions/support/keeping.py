@@ -1,7 +1,5 @@
 """What stays of an attempt that came to something: places, admission, the record, the promise beyond the session."""
 
-from __future__ import annotations
-
 from scheduler_core.actions.allocate import hold_back
 from scheduler_core.actions.support.admission import renew_promise
 from scheduler_core.actions.support.attempt import Attempt, record

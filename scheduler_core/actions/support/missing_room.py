@@ -1,7 +1,5 @@
 """What would have to leave a node so that one more task fits on it."""
 
-from __future__ import annotations
-
 import heapq
 from collections.abc import Iterator, Sequence
 

@@ -1,8 +1,6 @@
 """Which waiting tasks may take from others at all. Source: volcano-semantics 3.4; Kubernetes'
 PodEligibleToPreemptOthers."""
 
-from __future__ import annotations
-
 from scheduler_core.framework.session import Session
 from scheduler_core.state.status import RELEASING
 

@@ -1,7 +1,5 @@
 """Giving tasks of a gang a place, one by one, within quota and predicates."""
 
-from __future__ import annotations
-
 from scheduler_core.framework.candidates import Spot
 from scheduler_core.framework.demand import Shortfall
 from scheduler_core.framework.session import Session

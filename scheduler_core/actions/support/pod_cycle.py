@@ -6,8 +6,6 @@ deadline, over sessions too (a reservation in Memory).
 
 Source: document 001, 2.2.3 and 3.2; points in :mod:`scheduler_core.framework.pod_points`."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Mapping
 from functools import cached_property

@@ -1,7 +1,5 @@
 """Which nodes could serve a task if others left."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from scheduler_core.framework.session import Session

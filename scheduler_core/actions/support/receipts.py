@@ -1,8 +1,6 @@
 """What a record says beyond its victims: the queues before and after, and what the gangs that stay would have cost. All
 of it is noted when the decision is made and written when the record is read."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Sequence
 from typing import NamedTuple
 

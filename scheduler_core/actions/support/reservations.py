@@ -1,8 +1,6 @@
 """Promises that outlive a session: room that eviction freed stays with the gang it was freed for. Source: traps 13,
 pitfall 8 of the semantics, contracts 3."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 from scheduler_core.actions.support.placement import allowed_options

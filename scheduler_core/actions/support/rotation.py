@@ -1,7 +1,5 @@
 """Gangs in the order in which queues and their gangs take turns."""
 
-from __future__ import annotations
-
 import heapq
 from collections.abc import Iterable
 from typing import Any

@@ -4,8 +4,6 @@ Each gang's minimum is put on the first nodes by name that have room for it; wha
 find. Room is what is free once all that leaves has left; for a gang that may take back, what training holds in
 reclaimable queues counts as free too. A rehearsal, not a decision: allocate places by score, pod by pod."""
 
-from __future__ import annotations
-
 from collections.abc import Hashable, Iterable, Sequence
 from functools import cached_property
 from itertools import groupby

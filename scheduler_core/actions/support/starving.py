@@ -1,7 +1,5 @@
 """Which gangs ask others to make room."""
 
-from __future__ import annotations
-
 from scheduler_core.actions.allocate import is_candidate
 from scheduler_core.framework.session import Session
 from scheduler_core.model.podgroup import GangPhase

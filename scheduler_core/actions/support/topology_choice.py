@@ -4,8 +4,6 @@ On each candidate node all that may go leaves in a dry run, and comes back from 
 task still fits; the node is the one with the lowest top priority, then the lowest sum, the fewest victims, the latest
 start of its top victims, the first name. Source: volcano-semantics 3.4."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 

@@ -2,8 +2,6 @@
 a task from running is asked again after the eviction: quota, predicates, single cards, and for a gang that waits
 outside the vote that lets it in."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 
 import msgspec

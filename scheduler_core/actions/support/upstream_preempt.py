@@ -2,8 +2,6 @@
 the nodes come by score; the first one whose lower pods are enough gives them up in victim order until queue, room and
 filters say yes. Then the tasks of one gang among themselves, kept task by task. Source: volcano-semantics 1.6, 3.4."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 
 import numpy as np

@@ -5,8 +5,6 @@ running pods of other reclaimable queues would be enough gives them up in victim
 votes are not asked again, siblings are not looked at, nothing stays promised beyond the session.
 Source: volcano-semantics 1.6, 3.5 and its defects."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 import numpy as np

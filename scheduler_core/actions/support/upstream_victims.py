@@ -1,8 +1,6 @@
 """What reclaim and preempt share where upstream's decisions are asked for: pods of one node, in upstream's order.
 Source: volcano-semantics 1.6, 3.4, 3.5."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np

@@ -4,8 +4,6 @@ What may leave is tabled once and repaired for the gangs that change; what a cla
 kept per kind of claimant (:mod:`scheduler_core.actions.support.search_state`). A storm of claimants then pays for what
 it moves."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 
 import msgspec

@@ -2,8 +2,6 @@
 system pods stay, ``volcano.sh/preemptable: "false"`` on the pod or its PodGroup is respected, queues that are not
 reclaimable keep theirs. What is left goes to the plugins' vote."""
 
-from __future__ import annotations
-
 import math
 
 import msgspec

@@ -1,7 +1,5 @@
 """The votes of action enqueue in compiled code, wherever the plugins' functions have a form."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 

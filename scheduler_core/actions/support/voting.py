@@ -1,7 +1,5 @@
 """The votes of action enqueue one by one, and the promises that follow them."""
 
-from __future__ import annotations
-
 from functools import cached_property
 from typing import Any, NamedTuple
 

@@ -1,7 +1,5 @@
 """Node affinity and tolerations of a pod."""
 
-from __future__ import annotations
-
 import msgspec
 
 from scheduler_core.model.errors import BadInput

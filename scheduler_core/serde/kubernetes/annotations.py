@@ -1,7 +1,5 @@
 """Keys of annotations and labels that are read."""
 
-from __future__ import annotations
-
 GROUP_NAME = "scheduling.k8s.io/group-name"
 GROUP_NAME_VOLCANO = "scheduling.volcano.sh/group-name"
 POD_GROUP_LABEL = "pod-group.scheduling.sigs.k8s.io/name"

@@ -2,8 +2,6 @@
 it comes in. What depends on other objects (the value of a priority class, the resource behind a card name, the owner of
 a gang) is settled when the snapshot is built."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Which card types the cluster has, and what a pod's request means in them."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 
 from scheduler_core.model.cards import CardRequest, CardType

@@ -1,7 +1,5 @@
 """One Kubernetes object (a dict) to a typed struct, with an error that names the place."""
 
-from __future__ import annotations
-
 import re
 from functools import lru_cache
 from typing import Annotated, Any, TypeVar

@@ -1,7 +1,5 @@
 """PodDisruptionBudget."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import msgspec

@@ -2,8 +2,6 @@
 cluster, so the gang and its pods are made here: pending, to be scheduled by the first of the schedulers that the reader
 was asked for. Where pods of the object exist already, nothing is made."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import msgspec

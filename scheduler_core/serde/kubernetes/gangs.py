@@ -2,8 +2,6 @@
 creation) and 5.2 (policies); ``volcano.sh/*`` annotations flow from the workload to its PodGroup, and those of the pod
 override them."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Protocol
 

@@ -1,7 +1,5 @@
 """The PodGroups of a snapshot: those of the input, and those that controllers would make; kept up to what changed."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 
 import msgspec

@@ -1,7 +1,5 @@
 """Job (``batch.volcano.sh``): the gang that its controller makes of it."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import msgspec

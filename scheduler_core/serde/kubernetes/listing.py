@@ -1,7 +1,5 @@
 """A file with a Kubernetes ``List`` (YAML or JSON, or several YAML documents) to a snapshot."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 

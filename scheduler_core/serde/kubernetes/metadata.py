@@ -1,7 +1,5 @@
 """``metadata`` of any object: names, times, labels, annotations, owners."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 import msgspec

@@ -5,8 +5,6 @@ alone; it is counted by exactly the resource whose stem the label has (``nvidia.
 ``nvidia.com/gpu.product``), never by another resource of the same vendor; a slice on a node without a product label is
 reported, not named ``/mig-…``."""
 
-from __future__ import annotations
-
 import math
 
 import msgspec

@@ -1,7 +1,5 @@
 """Numatopology (Volcano), NodeMetrics (metrics API) and the labels of Namespaces."""
 
-from __future__ import annotations
-
 import msgspec
 
 from scheduler_core.model.errors import BadInput

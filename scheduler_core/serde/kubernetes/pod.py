@@ -1,7 +1,5 @@
 """Pod: what it asks for, where it is, to which gang it belongs."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

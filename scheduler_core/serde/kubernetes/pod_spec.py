@@ -1,7 +1,5 @@
 """``spec`` of a pod or of a pod template, as far as it is read."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import msgspec

@@ -1,7 +1,5 @@
 """PodGroup (``scheduling.volcano.sh``), and what annotations say of a gang wherever it comes from."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Card types that a pod names by where it may run: a node selector or a required affinity on a product label."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from scheduler_core.model.pod import NodeSelectorTerm

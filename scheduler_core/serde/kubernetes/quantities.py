@@ -1,7 +1,5 @@
 """Resource lists (``requests``, ``allocatable``, ``capability``) in canonical units."""
 
-from __future__ import annotations
-
 import json
 import math
 from collections.abc import Callable, Mapping

@@ -1,7 +1,5 @@
 """Queue (``scheduling.volcano.sh``) and PriorityClass."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 
 import msgspec

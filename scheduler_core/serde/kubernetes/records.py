@@ -1,7 +1,5 @@
 """The decoded objects of a cluster by kind and name, and what has changed since the last look."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Set
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Affinity and anti-affinity between pods, and topology spread constraints."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 import msgspec

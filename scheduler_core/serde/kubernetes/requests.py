@@ -1,7 +1,5 @@
 """What a pod asks for in all, from what its containers ask for."""
 
-from __future__ import annotations
-
 from scheduler_core.model.resources import MILLI
 from scheduler_core.serde.kubernetes.pod_spec import RawContainer, RawPodSpec, RawRequirements
 from scheduler_core.serde.kubernetes.quantities import read_resources

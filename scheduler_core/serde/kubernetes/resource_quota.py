@@ -1,7 +1,5 @@
 """ResourceQuota."""
 
-from __future__ import annotations
-
 import msgspec
 
 from scheduler_core.model.resource_quota import ResourceQuota

@@ -1,7 +1,5 @@
 """Label selectors (``matchLabels``, ``matchExpressions``) of pods, namespaces and volumes."""
 
-from __future__ import annotations
-
 import msgspec
 
 from scheduler_core.model.errors import BadInput

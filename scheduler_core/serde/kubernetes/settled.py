@@ -1,7 +1,5 @@
 """Pods with what other objects say of them: the card types of the cluster and the values of priority classes."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import Any
 

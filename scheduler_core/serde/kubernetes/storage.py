@@ -1,7 +1,5 @@
 """PersistentVolumeClaim, PersistentVolume and StorageClass."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

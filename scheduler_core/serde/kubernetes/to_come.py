@@ -2,8 +2,6 @@
 Who tries out whether an admitted Job would start needs them: what a pod of one of several roles asks for is in the Job
 alone, since the PodGroup has the sum."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import msgspec

@@ -1,7 +1,5 @@
 """Pods of Volcano Jobs that do not name their PodGroup: they belong to the one of the Job."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 
 import msgspec

@@ -2,8 +2,6 @@
 on purpose: what only prefers (``networkTopology`` with mode ``soft``), and what other parts of Kubernetes obey without
 the scheduler."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 import msgspec

@@ -1,7 +1,5 @@
 """ReplicaSet, Deployment and other owners of pods, Namespace, and the kinds of which nothing but their form is read."""
 
-from __future__ import annotations
-
 import msgspec
 
 from scheduler_core.serde.kubernetes.decode import Int32, decode

@@ -1,7 +1,5 @@
 """The objects of a file, and what of a workload the rules look at."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 

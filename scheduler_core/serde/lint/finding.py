@@ -1,7 +1,5 @@
 """One thing that lint has found."""
 
-from __future__ import annotations
-
 import enum
 
 import msgspec

@@ -1,7 +1,5 @@
 """Lint of a policy: what is accepted and does not do what it looks like."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from typing import Any
 

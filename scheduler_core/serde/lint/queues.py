@@ -1,7 +1,5 @@
 """Queues: their card quota, and what the tide does with them."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from typing import Any
 

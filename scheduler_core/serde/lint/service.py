@@ -1,7 +1,5 @@
 """What a workload is for, who may take it, and where its annotations arrive."""
 
-from __future__ import annotations
-
 import difflib
 from collections.abc import Iterator
 

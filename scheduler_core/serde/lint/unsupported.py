@@ -1,7 +1,5 @@
 """Fields that keep a gang waiting with reason NotSupported."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from typing import Any
 

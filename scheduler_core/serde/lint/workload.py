@@ -1,8 +1,6 @@
 """Lint of workloads: Deployments, Jobs, pods and queues that a cluster takes and that do not behave as they read. Rules
 are asked of each object alone, as it would be applied; what other objects say is not known here."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

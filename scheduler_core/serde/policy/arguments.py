@@ -1,7 +1,5 @@
 """Arguments of plugins and actions against what they declare."""
 
-from __future__ import annotations
-
 import difflib
 from collections.abc import Iterable
 from typing import Any

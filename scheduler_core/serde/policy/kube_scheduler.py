@@ -4,8 +4,6 @@ Score plugins become weights of ``nodeorder`` or plugins of their own; filters a
 the sorter becomes ``priority``. Anything else is an error that names it: a scheduler that leaves out a rule silently is
 worse than one that does not start."""
 
-from __future__ import annotations
-
 from scheduler_core.serde.policy.arguments import did_you_mean
 from scheduler_core.serde.policy.tree import Field, Source
 

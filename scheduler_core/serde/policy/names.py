@@ -1,7 +1,5 @@
 """The names that a policy may use."""
 
-from __future__ import annotations
-
 from functools import lru_cache
 
 import msgspec

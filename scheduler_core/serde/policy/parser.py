@@ -2,8 +2,6 @@
 names the nearest known one and its line. With ``compatibility: volcano`` it is a warning and has no effect, as it has
 none upstream; an unknown action stays an error there too."""
 
-from __future__ import annotations
-
 import re
 from typing import Any
 

@@ -1,8 +1,6 @@
 """Nodes of the openb trace: ``sn,cpu_milli,memory_mib,gpu,model``. Source: Alibaba cluster-trace-gpu-v2023, published
 with the FGD paper (USENIX ATC 2023)."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from scheduler_core.model.cards import NodeCards

@@ -2,8 +2,6 @@
 ``name,cpu_milli,memory_mib,num_gpu,gpu_milli,gpu_spec,qos,pod_phase,creation_time,deletion_time,scheduled_time``, times
 in seconds. Source: Alibaba cluster-trace-gpu-v2023, published with the FGD paper (USENIX ATC 2023)."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import msgspec

@@ -1,7 +1,5 @@
 """CSV with a known header, read strictly."""
 
-from __future__ import annotations
-
 import csv
 import math
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """A tide: the request rate of inference over time, ``seconds,qps``, in steps of any length."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np
