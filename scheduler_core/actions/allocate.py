@@ -21,8 +21,6 @@ from scheduler_core.state.status import Bools, TaskStatus
 
 
 class Allocate(Action):
-    """Places gangs."""
-
     name: ClassVar[str] = "allocate"
 
     arguments: ClassVar[tuple[Argument, ...]] = (

@@ -15,8 +15,6 @@ from scheduler_core.framework.session import Session
 
 
 class Backfill(Action):
-    """Places best-effort tasks."""
-
     name: ClassVar[str] = "backfill"
 
     def execute(self, session: Session) -> None:

@@ -12,8 +12,6 @@ from scheduler_core.framework.session import Session
 
 
 class Elect(Action):
-    """Chooses the target."""
-
     name: ClassVar[str] = "elect"
 
     def execute(self, session: Session) -> None:

@@ -22,8 +22,6 @@ from scheduler_core.state.phases import PHASE_INQUEUE, PHASE_PENDING
 
 
 class Enqueue(Action):
-    """Pending -> Inqueue, and back where the promise no longer holds."""
-
     name: ClassVar[str] = "enqueue"
 
     def execute(self, session: Session) -> None:
@@ -37,7 +35,6 @@ class Enqueue(Action):
 
 
 def _note(session: Session, votes: Votes) -> None:
-    """Keep the votes as they are."""
     codes, order, refused = session.phase.codes, votes.order, votes.refused[votes.order]
     codes[order[~refused]] = PHASE_INQUEUE
     codes[order[refused]] = PHASE_PENDING

@@ -14,8 +14,6 @@ from scheduler_core.model.rules import Rule
 
 
 class GangPreempt(Action):
-    """Takes inside a queue, demand by demand."""
-
     name: ClassVar[str] = "gangpreempt"
     arguments: ClassVar[tuple[Argument, ...]] = ARGUMENTS
 

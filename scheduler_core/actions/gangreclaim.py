@@ -15,8 +15,6 @@ from scheduler_core.model.rules import Rule
 
 
 class GangReclaim(Action):
-    """Takes across queues, demand by demand."""
-
     name: ClassVar[str] = "gangreclaim"
     arguments: ClassVar[tuple[Argument, ...]] = ARGUMENTS
 

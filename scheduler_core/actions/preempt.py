@@ -40,8 +40,6 @@ _OWN_RULE = Rule.PREEMPTS_OWN.text()
 
 
 class Preempt(Action):
-    """Takes inside a queue."""
-
     name: ClassVar[str] = "preempt"
     arguments: ClassVar[tuple[Argument, ...]] = (
         RESERVATION_SECONDS,

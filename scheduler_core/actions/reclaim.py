@@ -34,8 +34,6 @@ from scheduler_core.state.task_class import TaskClass
 
 
 class Reclaim(Action):
-    """Takes back across queues."""
-
     name: ClassVar[str] = "reclaim"
     arguments: ClassVar[tuple[Argument, ...]] = (
         RESERVATION_SECONDS,
@@ -233,7 +231,6 @@ class Reclaim(Action):
         return [task for gang in found[order].tolist() for task in self._victims.holding(gang).members]
 
     def _forget(self, gangs: Iterable[int]) -> None:
-        """Gangs have changed."""
         for gang in gangs:
             self._victims.forget(gang)
             if self._search is not None:

@@ -15,8 +15,6 @@ from scheduler_core.framework.session import Session
 
 
 class Reserve(Action):
-    """Locks nodes."""
-
     name: ClassVar[str] = "reserve"
 
     def execute(self, session: Session) -> None:

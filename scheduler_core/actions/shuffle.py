@@ -23,8 +23,6 @@ from scheduler_core.state.status import RUNNING
 
 
 class Shuffle(Action):
-    """Evicts for plugins."""
-
     name: ClassVar[str] = "shuffle"
 
     def execute(self, session: Session) -> None:

@@ -53,7 +53,6 @@ class Bucket(msgspec.Struct):
     size: int = 0
 
     def add(self, member: Member) -> None:
-        """Take a task in."""
         self.members.append(member)
         self.roles[member.role] = self.roles.get(member.role, 0) + 1
         if member.node < 0:

@@ -116,7 +116,6 @@ class ShareTree:
         self._combine(node)
 
     def _combine(self, node: Node) -> None:
-        """A node's share out of its children's and gangs'."""
         parts: list[tuple[float, bool, Sequence[float]]] = [
             (self._share(leaf.held), _saturated(leaf, self._full), leaf.held) for leaf in node.leaves.values()
         ]

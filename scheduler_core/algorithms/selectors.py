@@ -44,7 +44,6 @@ class NodeIndex:
         return mask
 
     def requirement(self, requirement: NodeSelectorRequirement) -> Bools:
-        """Nodes that meet one requirement."""
         mask = self._masks.get(requirement)
         if mask is None:
             holds, key = requirement.holds, requirement.key

@@ -66,7 +66,6 @@ class Choice(NamedTuple):
 
 
 def new_choice(field: Field, options: int, gangs: int) -> Choice:
-    """An empty choice for a field."""
     units, nodes = len(field.units), field.future.shape[1]
     most = 2 * int(np.diff(field.node_start).max(initial=0)) + 1
     return Choice(

@@ -23,7 +23,6 @@ class Heap(NamedTuple):
 
 
 def new_heap(nodes: int) -> Heap:
-    """An empty heap for so many nodes."""
     return Heap(np.zeros((4 * nodes + 64, KEY + 1), dtype=np.int64), np.zeros(nodes + 1, dtype=np.int64))
 
 

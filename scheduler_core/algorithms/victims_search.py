@@ -136,7 +136,6 @@ def _dearer(field: Field, a: int, b: int) -> bool:
 @compiled_branchy
 @from_python
 def let_go(field: Field, ask: Ask, limits: Ints, choice: Choice) -> None:
-    """Let all chosen units go."""
     for i in range(choice.control[PICKED]):
         set_unit(field, ask, limits, choice, choice.picked[i], NO)
     choice.control[PICKED] = 0

@@ -53,5 +53,4 @@ def read_memory(name: str) -> Memory:
 
 
 def dump_memory(memory: Memory) -> bytes:
-    """The memory as readable JSON."""
     return msgspec.json.format(msgspec.json.encode(memory, order="sorted"), indent=1) + b"\n"

@@ -17,8 +17,6 @@ from scheduler_core.serde.policy import parse_policy
 
 
 class Inputs(msgspec.Struct, frozen=True):
-    """The arguments of a session."""
-
     snapshot: Snapshot
     policy: Policy
     now: float

@@ -186,7 +186,6 @@ class Candidates:
         return only, extra
 
     def spot_on(self, cls: TaskClass, node: int, options: Sequence[bool], *, now: bool) -> Spot | None:
-        """A place on one given node, or None."""
         view = self.view(cls)
         fits = view.now if now else view.future
         return self._spot(cls, node, options, fits, now)

@@ -34,8 +34,6 @@ class Opinion(msgspec.Struct, frozen=True, gc=False):
 
 
 class Verdict(msgspec.Struct, frozen=True, gc=False):
-    """The combined answer about victims."""
-
     allowed: frozenset[int]
     votes: tuple[Vote, ...]
     refused: dict[int, str]
@@ -97,7 +95,6 @@ class Hooks:
         return self._tiers[point]
 
     def flat(self, point: str) -> list[Hook]:
-        """All registrants in order."""
         return self._flat[point]
 
     def key(self, point: str, *subject: Any) -> tuple[Any, ...]:
@@ -146,7 +143,6 @@ class Hooks:
         return all(call(*subject) for _, call in self._flat[point])
 
     def any_true(self, point: str, *subject: Any) -> bool:
-        """True when one registrant says so."""
         return any(call(*subject) for _, call in self._flat[point])
 
     def first_tier_all(self, point: str, *subject: Any) -> bool:
@@ -163,7 +159,6 @@ class Hooks:
         return None
 
     def call_all(self, point: str, *subject: Any) -> None:
-        """Call every registrant."""
         for _, call in self.flat(point):
             call(*subject)
 

@@ -40,7 +40,6 @@ class NamedResources:
                 self.all[row] = session.nodes.allocatable[plain]
 
     def request(self, cls: TaskClass) -> Ints:
-        """int64 (D,): what a task of the class asks for."""
         asked: Ints = np.zeros(len(self.names), dtype=np.int64)
         for row, (plain, types) in enumerate(zip(self.plain, self.cards, strict=True)):
             if types:

@@ -125,7 +125,6 @@ class Neighbours:
         return mask
 
     def _eligible(self, cls: TaskClass, constraint: SpreadConstraint) -> Bools:
-        """Nodes that count as places for the constraint."""
         mask: Bools = np.ones(len(self._session.nodes), dtype=np.bool_)
         if constraint.honor_affinity:
             for key, value in cls.selector:

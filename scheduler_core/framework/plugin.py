@@ -118,7 +118,6 @@ class Action:
         self.values = with_defaults(self.arguments, arguments)
 
     def execute(self, session: Session) -> None:
-        """Do the step."""
         raise NotImplementedError
 
 

@@ -174,7 +174,6 @@ def _priority(snapshot: Snapshot, gang: str, run: Run) -> Remedy | None:
 
 
 def _with_priority(snapshot: Snapshot, gang: str, priority: int) -> Snapshot:
-    """The gang and its pods with another priority."""
     return msgspec.structs.replace(
         snapshot,
         pods=tuple(

@@ -126,7 +126,6 @@ class Session:
     # Gangs -----------------------------------------------------------------------------------------------------
 
     def group(self, gang: int) -> PodGroup:
-        """The PodGroup of a gang."""
         return self.gangs.groups[gang]
 
     def queue_of(self, gang: int) -> int:
@@ -263,11 +262,9 @@ class Session:
     # Changes ---------------------------------------------------------------------------------------------------
 
     def statement(self) -> Statement:
-        """A new transaction."""
         return Statement(self.cluster)
 
     def commit(self, statement: Statement) -> tuple[Operation, ...]:
-        """Keep what a statement did."""
         return statement.commit()
 
     def let_go(self) -> None:

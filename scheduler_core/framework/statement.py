@@ -56,7 +56,6 @@ class Statement:
         self._do(task, Place(TaskStatus.PIPELINED, before.node, before.card, before.indices))
 
     def checkpoint(self) -> int:
-        """A point to go back to."""
         return len(self.operations)
 
     def rollback(self, checkpoint: int) -> None:

@@ -45,7 +45,6 @@ class Trace:
         self.counters: dict[str, int] = {}
 
     def count(self, name: str, by: int = 1) -> None:
-        """Add to a counter."""
         self.counters[name] = self.counters.get(name, 0) + by
 
     def told(self) -> tuple[Sequence[Eviction], Sequence[Reclaim]]:

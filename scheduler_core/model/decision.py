@@ -43,8 +43,6 @@ class Eviction(msgspec.Struct, frozen=True, gc=False, kw_only=True):
 
 
 class GangOutcome(msgspec.Struct, frozen=True, gc=False, kw_only=True):
-    """A PodGroup as after the session."""
-
     name: str
     queue: str
     service_type: str

@@ -27,7 +27,6 @@ class BadInput(ValueError):
         self.file, self.path, self.line, self.value, self.hint = file, path, line, value, hint
 
     def to_json(self) -> dict[str, Any]:
-        """The error document of the contracts."""
         return {
             "error": {
                 "code": self.code,

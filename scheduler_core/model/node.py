@@ -6,8 +6,6 @@ from scheduler_core.model.cards import NodeCards
 
 
 class Taint(msgspec.Struct, frozen=True, gc=False):
-    """As in ``spec.taints``."""
-
     key: str
     value: str = ""
     effect: str = "NoSchedule"

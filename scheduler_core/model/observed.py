@@ -34,7 +34,5 @@ class NodeMetrics(msgspec.Struct, frozen=True, gc=False, kw_only=True):
 
 
 class Namespace(msgspec.Struct, frozen=True, gc=False, kw_only=True):
-    """A namespace with its labels."""
-
     name: str
     labels: dict[str, str] = {}

@@ -19,8 +19,6 @@ class ServiceType(enum.StrEnum):
 
 
 class PodPhase(enum.StrEnum):
-    """Kubernetes' own phases."""
-
     PENDING = "Pending"
     RUNNING = "Running"
     SUCCEEDED = "Succeeded"
@@ -53,8 +51,6 @@ class HostPort(msgspec.Struct, frozen=True, gc=False):
 
 
 class OwnerReference(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
-    """Who made the pod."""
-
     kind: str
     name: str
     uid: str = ""

@@ -63,7 +63,6 @@ class Likenesses:
         self._known: dict[Hashable, Likeness] = {}
 
     def notes_of(self, pod: Pod) -> PodNotes:
-        """The notes of one pod. O(size of its spec)."""
         key = _key(pod)
         like = self._known.get(key)
         if like is None:

@@ -38,8 +38,6 @@ class EvictedPolicy(enum.StrEnum):
 
 
 class GangCondition(msgspec.Struct, frozen=True, gc=False, kw_only=True):
-    """One entry of ``status.conditions``."""
-
     type: str
     status: str = "True"
     reason: str = ""

@@ -6,8 +6,6 @@ import msgspec
 
 
 class QueueState(enum.StrEnum):
-    """``status.state`` of a Queue."""
-
     OPEN = "Open"
     CLOSING = "Closing"
     CLOSED = "Closed"
@@ -68,8 +66,6 @@ class Queue(msgspec.Struct, frozen=True, gc=False, kw_only=True, omit_defaults=T
 
 
 class PriorityClass(msgspec.Struct, frozen=True, gc=False, kw_only=True):
-    """A named pod priority."""
-
     name: str
     value: int
     global_default: bool = False

@@ -69,7 +69,6 @@ class Rule(enum.StrEnum):
     LATER_BY_NAME = "costs as much as a gang of the chosen set whose place it could take, and comes later by name"
 
     def text(self, **about: object) -> str:
-        """The sentence with what it speaks of."""
         return self.value.format(**about) if about else self.value
 
 

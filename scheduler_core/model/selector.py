@@ -6,8 +6,6 @@ import msgspec
 
 
 class NodeSelectorRequirement(msgspec.Struct, frozen=True, gc=False):
-    """One line of a selector: ``key operator values``."""
-
     key: str
     operator: str
     values: tuple[str, ...] = ()

@@ -24,8 +24,6 @@ _MOST = 1_000_000
 
 
 class Binpack(ScoredByTerms):
-    """Packs nodes."""
-
     name: ClassVar[str] = "binpack"
     arguments: ClassVar[tuple[Argument, ...]] = (
         Argument(
@@ -50,7 +48,6 @@ class Binpack(ScoredByTerms):
     )
 
     def open(self, session: Session) -> None:
-        """Read the weights."""
         super().open(session)
         extra = list(dict.fromkeys(self.values["binpack.resources"]))
         own = self.values["binpack.resources.<name>"]
@@ -59,7 +56,6 @@ class Binpack(ScoredByTerms):
         self._weights: Floats = np.array(weights, dtype=np.float64)
 
     def compiled_form(self, point: str) -> Sequence[Form] | None:
-        """One term."""
         if point != "node_order":
             return None
         scale = float(self.values["binpack.weight"])

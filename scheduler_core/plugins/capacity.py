@@ -42,8 +42,6 @@ Level = tuple[float, bool, float, str]
 
 
 class Capacity(Plugin):
-    """Ceilings, lines and guarantees of queues."""
-
     name: ClassVar[str] = "capacity"
     guards: ClassVar[frozenset[str]] = frozenset({"reclaimable", "unified_evictable"})
     arguments: ClassVar[tuple[Argument, ...]] = (
@@ -135,7 +133,6 @@ class Capacity(Plugin):
         return largest_share(self._used(queue), line)
 
     def queue_deserved(self, queue: int) -> Amount:
-        """For the result."""
         return self.rows.amount(self.lines.deserved[queue])
 
     def _used(self, queue: int) -> list[int]:

@@ -43,8 +43,6 @@ _SERVICE_TYPES = (ServiceType.INFERENCE.value, ServiceType.TRAINING.value)
 
 
 class CapacityCard(Plugin):
-    """Card quota and tide rules."""
-
     name: ClassVar[str] = "capacity-card"
     gangs_fall_whole: ClassVar[bool] = True
     guards: ClassVar[frozenset[str]] = frozenset({"preemptable", "reclaimable", "unified_evictable"})

@@ -32,8 +32,6 @@ PRODUCT_LABEL = ".product"
 
 
 class CardModel(ScoredByTerms):
-    """Card-type scheduling."""
-
     name: ClassVar[str] = "card-model"
     arguments: ClassVar[tuple[Argument, ...]] = (
         Argument(name="rareCards", type="list", default=[], doc="card types whose nodes take only pods that name them"),
@@ -48,7 +46,6 @@ class CardModel(ScoredByTerms):
     )
 
     def open(self, session: Session) -> None:
-        """Find out which nodes have which models."""
         super().open(session)
         count = session.cards.count > 0
         self._nodes_with: dict[str, Bools] = {}

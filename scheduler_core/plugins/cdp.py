@@ -20,8 +20,6 @@ COOLDOWN = "volcano.sh/cooldown-time"
 
 
 class Cdp(Plugin):
-    """Cool-down protection."""
-
     name: ClassVar[str] = "cdp"
 
     def preemptable(self, evictor: int, candidates: Sequence[int]) -> Opinion:

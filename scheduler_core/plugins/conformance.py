@@ -15,8 +15,6 @@ from scheduler_core.state.status import Bools
 
 
 class Conformance(Plugin):
-    """Takes system pods out of the victims."""
-
     name: ClassVar[str] = "conformance"
     guards: ClassVar[frozenset[str]] = frozenset({"preemptable", "reclaimable", "unified_evictable"})
 

@@ -19,8 +19,6 @@ SCHEDULE_TIMEOUT = "tidesched.io/schedule-timeout-seconds"
 
 
 class Coscheduling(Plugin):
-    """Sorts groups together and lets them start together."""
-
     name: ClassVar[str] = "coscheduling"
     arguments: ClassVar[tuple[Argument, ...]] = (
         Argument(

@@ -42,8 +42,6 @@ class DryRun(Protocol):
 
 
 class DefaultPreemption(Plugin):
-    """Preemption of the per-pod cycle."""
-
     name: ClassVar[str] = "default-preemption"
 
     def post_filter(self, task: int, dry_run: DryRun) -> Nomination | None:

@@ -34,8 +34,6 @@ _KINDS = ("deviceshare.GPUSharingEnable", "deviceshare.GPUNumberEnable", "device
 
 
 class DeviceShare(Plugin):
-    """Finds room on single cards."""
-
     name: ClassVar[str] = "deviceshare"
     arguments: ClassVar[tuple[Argument, ...]] = (
         Argument(name=_KINDS[0], type="bool", default=False, doc="pods share a card by volcano.sh/gpu-memory"),

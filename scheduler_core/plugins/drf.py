@@ -35,8 +35,6 @@ WEIGHTS = "volcano.sh/hierarchy-weights"
 
 
 class Drf(Plugin):
-    """Dominant resource fairness among gangs, and over a tree of queues."""
-
     name: ClassVar[str] = "drf"
     guards: ClassVar[frozenset[str]] = frozenset({"reclaimable"})
     excludes: ClassVar[tuple[tuple[str, str], ...]] = (("hierarchy", "proportion"),)

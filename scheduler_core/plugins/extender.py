@@ -51,8 +51,6 @@ _VERBS = {
 
 
 class Extender(Plugin):
-    """Asks a service outside."""
-
     name: ClassVar[str] = "extender"
     arguments: ClassVar[tuple[Argument, ...]] = (
         Argument(name="extender.urlPrefix", type="str", default="", doc="address that the verbs are appended to"),
@@ -80,7 +78,6 @@ class Extender(Plugin):
         parse_duration(values["extender.httpTimeout"])
 
     def connect(self, extenders: ExtenderClient | None) -> None:
-        """Take the client of the host."""
         self._client = extenders
 
     def open(self, session: Session) -> None:
@@ -135,11 +132,9 @@ class Extender(Plugin):
     # Victims ----------------------------------------------------------------------------------------------------
 
     def preemptable(self, evictor: int, candidates: Sequence[int]) -> Opinion:
-        """Whom the service lets be preempted."""
         return self._victims("preemptable", evictor, candidates)
 
     def reclaimable(self, evictor: int, candidates: Sequence[int]) -> Opinion:
-        """From whom the service lets be taken back."""
         return self._victims("reclaimable", evictor, candidates)
 
     def _victims(self, verb: str, evictor: int, candidates: Sequence[int]) -> Opinion:
@@ -165,7 +160,6 @@ class Extender(Plugin):
     # Gangs and queues -------------------------------------------------------------------------------------------
 
     def overused(self, queue: int) -> bool:
-        """What the service says of the queue."""
         if not self._verb("queueOverused"):
             return False
         spec = self.session.ledger.queues[queue]
@@ -173,7 +167,6 @@ class Extender(Plugin):
         return self._truth("queueOverused", {"queue": sent}, "overused", failed=not self._ignorable)
 
     def job_enqueueable(self, gang: int, demand: Demand) -> Ballot:
-        """Its vote."""
         if not self._verb("jobEnqueueable"):
             return Ballot.ABSTAIN
         status = (self._ask("jobEnqueueable", lambda: {"job": self._job(gang)}) or {}).get("status")
@@ -182,7 +175,6 @@ class Extender(Plugin):
         return Ballot(status)
 
     def job_ready(self, gang: int) -> bool:
-        """Whether the gang may run."""
         if not self._verb("jobReady"):
             return True
         return self._truth("jobReady", {"job": self._job(gang)}, "status", failed=self._ignorable)

@@ -27,8 +27,6 @@ from scheduler_core.state.task_class import TaskClass
 
 
 class Fragmentation(ScoredByTerms):
-    """Keeps what is left useful."""
-
     name: ClassVar[str] = "fragmentation"
     arguments: ClassVar[tuple[Argument, ...]] = (
         Argument(
@@ -52,7 +50,6 @@ class Fragmentation(ScoredByTerms):
         self._most: Ints = np.array(most, dtype=np.int64)
 
     def compiled_form(self, point: str) -> Sequence[Form] | None:
-        """One term, which chooses the card of a share too."""
         if point == "node_order":
             mix = _mix(self.session, int(self.values["popularity"]))
             return [Term(FRAGMENTS, float(self.values["weight"]), fragments=(mix, self._most))]

@@ -19,8 +19,6 @@ from scheduler_core.state.status import READY, VALID, Bools, TaskStatus
 
 
 class Gang(Plugin):
-    """All or nothing."""
-
     name: ClassVar[str] = "gang"
     keeps_minimum: ClassVar[bool] = True
 

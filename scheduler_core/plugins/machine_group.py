@@ -20,12 +20,9 @@ GROUP = "tidesched.io/machine-group"
 
 
 class MachineGroup(Plugin):
-    """Keeps groups apart."""
-
     name: ClassVar[str] = "machine-group"
 
     def open(self, session: Session) -> None:
-        """Read the nodes' labels."""
         super().open(session)
         groups = [node.labels.get(GROUP, "") for node in session.snapshot.nodes]
         self._numbers = {group: number for number, group in enumerate(sorted(set(groups)))}

@@ -27,8 +27,6 @@ REQUIRED, PREFERRED, AVOIDED = 100.0, 50.0, -1.0
 
 
 class NodeGroup(Plugin):
-    """Binds queues to groups of nodes."""
-
     name: ClassVar[str] = "nodegroup"
     arguments: ClassVar[tuple[Argument, ...]] = (
         Argument(
@@ -46,7 +44,6 @@ class NodeGroup(Plugin):
     )
 
     def open(self, session: Session) -> None:
-        """Read the group of each node."""
         super().open(session)
         labels = (node.labels.get(GROUP_LABEL, "") for node in session.snapshot.nodes)
         self._groups = list(labels)
@@ -58,12 +55,10 @@ class NodeGroup(Plugin):
         return None if queue < 0 else (NodeRefusal.NODE_GROUP, self._of_queue(queue)[0])
 
     def task_node_order(self, task: int) -> Floats | None:
-        """What the queue prefers."""
         queue = self._queue(task)
         return None if queue < 0 else self._of_queue(queue)[1]
 
     def compiled_form(self, point: str) -> Sequence[Form] | None:
-        """The queue decides."""
         if point in ("task_predicate", "task_node_order"):
             which = 0 if point == "task_predicate" else 1
             return [OfQueue(lambda queue: self._of_queue(queue)[which])]

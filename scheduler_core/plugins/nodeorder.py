@@ -27,8 +27,6 @@ def _weight(name: str, default: int, doc: str) -> Argument:
 
 
 class NodeOrder(ScoredByTerms):
-    """Sum of weighted node scores."""
-
     name: ClassVar[str] = "nodeorder"
     arguments: ClassVar[tuple[Argument, ...]] = (
         _weight("leastrequested", 1, "nodes with much free cpu and memory"),
@@ -42,7 +40,6 @@ class NodeOrder(ScoredByTerms):
     )
 
     def open(self, session: Session) -> None:
-        """Read the weights."""
         super().open(session)
         self._index = session.node_index
         self._weights = {name.removesuffix(".weight"): int(value) for name, value in self.values.items()}
@@ -67,7 +64,6 @@ class NodeOrder(ScoredByTerms):
         return soft and self._weights["podtopologyspread"] > 0
 
     def compiled_form(self, point: str) -> Sequence[Form] | None:
-        """The weighted scores, one after the other."""
         if point != "node_order":
             return None
         kinds = {"leastrequested": LEAST, "mostrequested": MOST, "balancedresource": BALANCED}

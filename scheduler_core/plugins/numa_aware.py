@@ -34,8 +34,6 @@ DECISION = "volcano.sh/topology-decision"
 
 
 class NumaAware(Plugin):
-    """Fits whole CPUs into NUMA cells."""
-
     name: ClassVar[str] = "numa-aware"
     arguments: ClassVar[tuple[Argument, ...]] = (
         Argument(
@@ -49,7 +47,6 @@ class NumaAware(Plugin):
     )
 
     def open(self, session: Session) -> None:
-        """Find the node of each topology."""
         super().open(session)
         index = session.axes.node_index
         self._topologies = {index[one.name]: one for one in session.snapshot.numa if one.name in index}

@@ -30,8 +30,6 @@ _TAKING_BACK = ("reclaim", "gangreclaim")
 
 
 class Overcommit(Plugin):
-    """A bound on what is admitted."""
-
     name: ClassVar[str] = "overcommit"
     arguments: ClassVar[tuple[Argument, ...]] = (
         Argument(

@@ -20,12 +20,9 @@ from scheduler_core.model.rules import Rule
 
 
 class Pdb(Plugin):
-    """Keeps disruption budgets."""
-
     name: ClassVar[str] = "pdb"
 
     def open(self, session: Session) -> None:
-        """Read the budgets."""
         super().open(session)
         self._budgets = DisruptionBudgets(session)
 

@@ -39,8 +39,6 @@ def _switch(name: str, doc: str) -> Argument:
 
 
 class Predicates(Plugin):
-    """Node filters."""
-
     name: ClassVar[str] = "predicates"
     arguments: ClassVar[tuple[Argument, ...]] = (
         _switch("NodeAffinity", "node selector and node affinity"),

@@ -11,8 +11,6 @@ from scheduler_core.framework.plugin import Plugin
 
 
 class PrioritySort(Plugin):
-    """Priority, then creation, then name."""
-
     name: ClassVar[str] = "priority-sort"
 
     def queue_sort(self, task: int) -> tuple[int]:

@@ -29,8 +29,6 @@ from scheduler_core.state.task_class import TaskClass
 
 
 class Proportion(Plugin):
-    """Fair parts by weight."""
-
     name: ClassVar[str] = "proportion"
     guards: ClassVar[frozenset[str]] = frozenset({"reclaimable", "unified_evictable"})
 
@@ -96,7 +94,6 @@ class Proportion(Plugin):
         return largest_share(self.rows.used(queue), self.deserved[queue])
 
     def queue_deserved(self, queue: int) -> Amount:
-        """For the result."""
         return self.rows.amount(self.deserved[queue])
 
     # Admission ----------------------------------------------------------------------------------------------------

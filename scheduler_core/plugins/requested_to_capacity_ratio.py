@@ -26,8 +26,6 @@ _LOW, _HIGH = 10, 100
 
 
 class RequestedToCapacityRatio(ScoredByTerms):
-    """Packs or spreads, as the line says."""
-
     name: ClassVar[str] = "requested-to-capacity-ratio"
     arguments: ClassVar[tuple[Argument, ...]] = (
         Argument(
@@ -79,7 +77,6 @@ class RequestedToCapacityRatio(ScoredByTerms):
             raise ValueError("resourcetoweightmap gives no resource a weight")
 
     def open(self, session: Session) -> None:
-        """Read the line and the weights."""
         super().open(session)
         points, weights = self.values["functionshape"], self.values["resourcetoweightmap"]
         self._at: Floats = np.array([point["utilization"] for point in points], dtype=np.float64)
@@ -90,7 +87,6 @@ class RequestedToCapacityRatio(ScoredByTerms):
         self._scale = float(self.values["weight"]) * 100.0 / most
 
     def compiled_form(self, point: str) -> Sequence[Form] | None:
-        """One term."""
         if point != "node_order":
             return None
         line = self._at, self._score

@@ -25,8 +25,6 @@ _CARDS = "cards"
 
 
 class Rescheduling(Plugin):
-    """Evens out use."""
-
     name: ClassVar[str] = "rescheduling"
     arguments: ClassVar[tuple[Argument, ...]] = (
         Argument(name="interval", type="str", default="5m", doc="how long nodes are left alone after a round"),

@@ -30,8 +30,6 @@ from scheduler_core.state.task_class import TaskClass
 
 
 class Reservation(Plugin):
-    """Elects a gang and chooses its nodes."""
-
     name: ClassVar[str] = "reservation"
     arguments: ClassVar[tuple[Argument, ...]] = (
         Argument(

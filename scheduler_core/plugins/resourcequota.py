@@ -26,8 +26,6 @@ Amounts = dict[str, int]
 
 
 class ResourceQuotas(Plugin):
-    """Quotas of namespaces at admission."""
-
     name: ClassVar[str] = "resourcequota"
 
     def open(self, session: Session) -> None:
@@ -66,7 +64,6 @@ class ResourceQuotas(Plugin):
         return [Silent(np.array([name in self._quotas for name in namespaces], dtype=np.bool_), permits=True)]
 
     def _counts(self, quota: ResourceQuota, gang: int, asked: Amounts) -> bool:
-        """Whether the quota is about the gang."""
         asks = any(_amounts(asked))
         return self.session.compat or _covers(quota, self.session.group(gang).priority_class, asks=asks)
 
@@ -128,7 +125,6 @@ class ResourceQuotas(Plugin):
 
 
 def _amounts(amounts: Amounts) -> list[int]:
-    """The amounts of everything but pods."""
     return [amount for name, amount in amounts.items() if name != "pods"]
 
 

@@ -28,8 +28,6 @@ KEYS = ("volcano.sh/sla-waiting-time", "sla-waiting-time")
 
 
 class Sla(Plugin):
-    """Longest waiting times."""
-
     name: ClassVar[str] = "sla"
     arguments: ClassVar[tuple[Argument, ...]] = (
         Argument(
@@ -42,7 +40,6 @@ class Sla(Plugin):
 
     @classmethod
     def check(cls, values: Mapping[str, Any]) -> None:
-        """The argument must be a duration."""
         if values["sla-waiting-time"]:
             try:
                 parse_duration(values["sla-waiting-time"])
@@ -50,7 +47,6 @@ class Sla(Plugin):
                 raise ValueError(f"sla-waiting-time: {error}") from None
 
     def open(self, session: Session) -> None:
-        """Read the argument once."""
         super().open(session)
         text: str = self.values["sla-waiting-time"]
         self._everybodys = parse_duration(text) if text else math.inf
@@ -105,7 +101,6 @@ class Sla(Plugin):
 
     @cached_property
     def _noted(self) -> Bools:
-        """bool (G,): gangs with the annotation."""
         notes = (group.annotations for group in self.session.gangs.groups)
         return np.array([any(key in of_gang for key in KEYS) for of_gang in notes], dtype=np.bool_)
 

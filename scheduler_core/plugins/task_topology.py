@@ -47,8 +47,6 @@ class Topology:
 
 
 class TaskTopology(Plugin):
-    """Keeps tasks of a gang together or apart."""
-
     name: ClassVar[str] = "task-topology"
     arguments: ClassVar[tuple[Argument, ...]] = (
         Argument(

@@ -42,8 +42,6 @@ _KEY = "tdm/"
 
 
 class Tdm(ScoredByTerms):
-    """Lends machines by the clock."""
-
     name: ClassVar[str] = "tdm"
     arguments: ClassVar[tuple[Argument, ...]] = (
         Argument(

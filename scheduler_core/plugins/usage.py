@@ -32,8 +32,6 @@ def _weight(name: str, default: int, doc: str) -> Argument:
 
 
 class Usage(ScoredByTerms):
-    """Filters and scores nodes by what was measured on them."""
-
     name: ClassVar[str] = "usage"
     arguments: ClassVar[tuple[Argument, ...]] = (
         _weight("usage.weight", 5, "weight of the whole score"),

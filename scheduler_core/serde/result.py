@@ -48,7 +48,6 @@ def dump(result: Result, timings: bool = False) -> bytes:
 
 
 def reason_to_json(reason: Reason) -> dict[str, Any]:
-    """One entry of ``reasons``."""
     return {
         "podgroup": reason.podgroup,
         "code": reason.code.value,
@@ -59,7 +58,6 @@ def reason_to_json(reason: Reason) -> dict[str, Any]:
 
 
 def reclaim_to_json(reclaim: Reclaim) -> dict[str, Any]:
-    """One entry of ``reclaims``."""
     return {
         "reclaimer": reclaim.reclaimer,
         "queue": reclaim.queue,

@@ -70,7 +70,6 @@ class DemoScenario:
 
     @property
     def next_time(self) -> float | None:
-        """The next moment of action; there always is one."""
         return START + self._step * STEP
 
     def act(self, world: World) -> None:

@@ -33,7 +33,6 @@ _GROUPS: tuple[tuple[str, str, int, int, int, tuple[tuple[str, int], ...]], ...]
 
 
 def demo_nodes() -> tuple[Node, ...]:
-    """All nodes, by name."""
     nodes: list[Node] = []
     for prefix, board, count, cores, memory_gib, cards in _GROUPS:
         for number in range(1, count + 1):

@@ -13,8 +13,6 @@ PLATFORM = ""
 
 
 class DemoProject(msgspec.Struct, frozen=True):
-    """A project of a tenant."""
-
     slug: str
     name: str
 
@@ -28,8 +26,6 @@ class DemoBusinessLine(msgspec.Struct, frozen=True):
 
 
 class DemoTenant(msgspec.Struct, frozen=True):
-    """A tenant with its projects."""
-
     slug: str
     name: str
     projects: tuple[DemoProject, ...]
@@ -56,16 +52,13 @@ class DemoQueue(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def priority(self) -> int:
-        """Inference goes first."""
         return INFERENCE_PRIORITY if self.service_type == "inference" else TRAINING_PRIORITY
 
     @property
     def reclaimable(self) -> bool:
-        """Only training gives back."""
         return self.service_type == "training"
 
     def to_model(self) -> Queue:
-        """As the cluster has it."""
         return Queue(
             name=self.name,
             weight=self.weight,

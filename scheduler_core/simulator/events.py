@@ -45,7 +45,6 @@ class EventQueue:
         return len(self._heap)
 
     def push(self, time: float, kind: EventKind, key: str, token: str) -> None:
-        """Let ``kind`` happen to ``key`` at ``time``."""
         self.last_id += 1
         heapq.heappush(self._heap, ScheduledEvent(time, int(kind), self.last_id, kind, key, token))
 
@@ -61,5 +60,4 @@ class EventQueue:
         return self._heap[0].time if self._heap else None
 
     def dump(self) -> tuple[ScheduledEvent, ...]:
-        """All events in order."""
         return tuple(sorted(self._heap))

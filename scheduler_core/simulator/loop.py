@@ -54,7 +54,6 @@ class SessionLoop:
         self.sessions = self.skipped = self.refused = 0
 
     def observe(self, observer: Observer) -> None:
-        """Call ``observer`` after each session."""
         self._observers.append(observer)
 
     def step(self) -> None:

@@ -63,7 +63,6 @@ def manifest_of(kind: str, value: Any, world: World) -> Manifest:
 
 
 def pod_manifest(pod: Pod) -> Manifest:
-    """A Pod with one container."""
     metadata = _metadata(pod.name, pod.uid, pod.created, pod.namespace, pod.labels, pod.annotations)
     if pod.owner is not None:
         metadata["ownerReferences"] = [
@@ -138,7 +137,6 @@ def job_manifest(state: WorkloadState) -> Manifest:
 
 
 def replica_set_manifest(state: WorkloadState) -> Manifest:
-    """The ReplicaSet of a service."""
     metadata = _workload_metadata(state)
     metadata["ownerReferences"] = [_owner_reference(APPS, "Deployment", state.workload.name, _deployment_uid(state))]
     return {
@@ -164,7 +162,6 @@ def deployment_manifest(state: WorkloadState) -> Manifest:
 
 
 def node_manifest(node: Node) -> Manifest:
-    """A ready Node."""
     resources = {"cpu": f"{node.cpu_milli}m", "memory": f"{node.memory_mib}Mi", "pods": str(node.pods)}
     for group in node.cards:
         resources[group.resource] = str(int(resources.get(group.resource, "0")) + group.count)
@@ -215,7 +212,6 @@ def queue_manifest(queue: Queue) -> Manifest:
 
 
 def priority_class_manifest(priority_class: PriorityClass) -> Manifest:
-    """A PriorityClass."""
     return {
         "apiVersion": "scheduling.k8s.io/v1",
         "kind": "PriorityClass",

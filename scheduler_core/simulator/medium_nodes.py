@@ -73,7 +73,6 @@ def resource_of(card: str) -> str:
 
 @cache
 def hall_nodes() -> tuple[Node, ...]:
-    """The nodes of the second hall, by name."""
     nodes: list[Node] = []
     for rows in _HALL:
         for number in range(1, rows.nodes + 1):

@@ -204,7 +204,6 @@ def _percentiles(samples: list[float]) -> dict[str, float | None]:
 
 
 def report_to_json(report: Report) -> dict[str, Any]:
-    """The report as the JSON document."""
     document = msgspec.to_builtins(report)
     assert isinstance(document, dict)
     return document

@@ -27,7 +27,6 @@ class Saturation:
         self.steady = SteadySaturation(capacity, start)
 
     def taken(self, card: str, milli: int, at: float) -> None:
-        """From now on so much of a type is taken."""
         self.steady.taken(card, milli, at)
         if (milli >= self._enough[card]) == (card in self._full):
             return
@@ -75,7 +74,6 @@ class SteadySaturation:
         self.seconds = dict.fromkeys(capacity, 0.0)
 
     def taken(self, card: str, milli: int, at: float) -> None:
-        """From now on so much of a type is taken."""
         self.bring_up(at)
         self._add(card, at)
         self._milli[card] = milli

@@ -23,7 +23,6 @@ class _Sorted(Generic[_Value]):
         self._taken: tuple[_Value, ...] = ()
 
     def touch(self, key: str) -> None:
-        """Look at ``key`` again."""
         self._stale[key] = None
 
     def take(self) -> tuple[_Value, ...]:

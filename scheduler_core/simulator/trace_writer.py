@@ -24,7 +24,6 @@ class TraceWriter:
         world.subscribe(self._heard)
 
     def decided(self, result: Result) -> None:
-        """Remember for whom a pod is evicted."""
         self._reclaimers = {eviction.pod: eviction.reclaimer for eviction in result.evictions}
 
     def stepped(self) -> None:

@@ -143,7 +143,6 @@ class World:
         self.emit("delete", "Node", name, Cause.DELETED, node)
 
     def upsert_queue(self, queue: Queue) -> None:
-        """Add a queue or change it."""
         queue = self._identified(queue, self.queues.get(queue.name))
         self.queues[queue.name] = queue
         self.emit("upsert", "Queue", queue.name, Cause.UPDATED, queue)
@@ -297,7 +296,6 @@ class World:
         self._events.push(round(self.t + delay, 6), kind, key, token)
 
     def emit(self, verb: str, kind: str, key: str, cause: Cause, value: object) -> None:
-        """Call the listeners."""
         self.changes += 1
         if self._listeners:
             change = Change(verb, kind, key, cause, value)
@@ -305,17 +303,14 @@ class World:
                 listener(change)
 
     def put_pod(self, pod: Pod, cause: Cause) -> None:
-        """Store a pod."""
         self.pods[pod.key] = pod
         self.emit("upsert", "Pod", pod.key, cause, pod)
 
     def put_group(self, group: PodGroup, cause: Cause) -> None:
-        """Store a PodGroup."""
         self.pod_groups[group.key] = group
         self.emit("upsert", "PodGroup", group.key, cause, group)
 
     def remove_group(self, key: str, cause: Cause) -> None:
-        """Delete a PodGroup, if it is there."""
         group = self.pod_groups.pop(key, None)
         if group is not None:
             self.emit("delete", "PodGroup", key, cause, group)

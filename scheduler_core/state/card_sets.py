@@ -37,13 +37,11 @@ class CardSets:
         self.words[task] = row
 
     def copy(self) -> CardSets:
-        """An independent column."""
         other = object.__new__(CardSets)
         other.words = self.words.copy()
         return other
 
     def grow(self, more: int) -> None:
-        """Add ``more`` empty slots."""
         self.words = np.concatenate([self.words, np.zeros((more, self.words.shape[1]), dtype=np.int64)])
 
 

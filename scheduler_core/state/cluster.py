@@ -53,11 +53,9 @@ class Cluster:
         ledger.pipelined[:] = 0
 
     def class_of(self, task: int) -> TaskClass:
-        """The task's class."""
         return self.classes[int(self.tasks.cls[task])]
 
     def place_of(self, task: int) -> Place:
-        """Where the task is now."""
         tasks = self.tasks
         return Place(
             TaskStatus(int(tasks.status[task])), int(tasks.node[task]), int(tasks.card[task]), tasks.indices[task]

@@ -67,13 +67,11 @@ class GangTable:
 
     @cached_property
     def least(self) -> list[int]:
-        """``min_member`` as a list."""
         found: list[int] = self.min_member.tolist()
         return found
 
     @cached_property
     def queue_list(self) -> list[int]:
-        """``queue`` as a list."""
         found: list[int] = self.queue.tolist()
         return found
 
@@ -136,11 +134,9 @@ class GangTable:
         return found
 
     def count(self, gang: int, status: int) -> int:
-        """Members in one status."""
         return int(self.counts[status, gang])
 
     def pending(self, gang: int) -> int:
-        """Members that wait."""
         return int(self.counts[PENDING, gang])
 
     def ready(self, gang: int) -> int:

@@ -106,7 +106,6 @@ class MemberRows:
         self.totals, self._shared = self.totals.copy(), False
 
     def _own(self) -> None:
-        """Be the only one who has these arrays."""
         if self._shared:
             self._shared = False
             self.counts, self.held, self.idle = self.counts.copy(), self.held.copy(), self.idle.copy()

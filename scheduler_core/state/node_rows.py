@@ -68,7 +68,6 @@ def recount(
 
 
 def room_of(nodes: NodeTable, cards: CardTable) -> Room:
-    """The arrays of two tables."""
     return Room(
         cards.start, cards.count, cards.used, cards.releasing, cards.whole_now, cards.whole_future, cards.best_now,
         cards.best_future, cards.left_now, cards.left_future, nodes.allocatable, nodes.used, nodes.releasing, nodes.now,

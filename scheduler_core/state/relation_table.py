@@ -52,7 +52,6 @@ class RelationTable:
         return (len(self.subjects), len(self._acting)) != before
 
     def number(self, subject: PodSubject) -> int:
-        """The number of a subject that was learnt."""
         return self._numbers[subject]
 
     def set_profiles(self, slots: Sequence[int], pods: Iterable[Pod]) -> None:

@@ -207,7 +207,6 @@ class ClassTable:
         return index
 
     def intern_all(self, pods: Sequence[Pod], likes: Sequence[Likeness]) -> list[int]:
-        """The same of several pods."""
         if self._axes.images or self.relations.subjects:
             return [self.intern(pod, like) for pod, like in zip(pods, likes, strict=True)]
         known = list(map(self._by_like.get, likes))

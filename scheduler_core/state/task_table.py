@@ -73,7 +73,6 @@ class TaskTable:
         return other
 
     def grow(self) -> None:
-        """Double the number of slots."""
         more = len(self.pods)
         self.pods += [None] * more
         self.keys += [""] * more
@@ -92,7 +91,6 @@ class TaskTable:
         self.live = np.concatenate([self.live, np.zeros(more, dtype=np.bool_)])
 
     def pod(self, task: int) -> Pod:
-        """The pod of a slot that is in use."""
         pod = self.pods[task]
         assert pod is not None
         return pod

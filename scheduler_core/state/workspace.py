@@ -135,7 +135,6 @@ class Workspace:
         return other
 
     def _start(self, snapshot: Snapshot) -> None:
-        """Build everything anew."""
         self.axes = Axes(snapshot)
         self.relations = RelationTable(snapshot.namespaces)
         self.classes = ClassTable(self.axes, self.relations)

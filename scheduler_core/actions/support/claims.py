@@ -178,7 +178,6 @@ class CompiledClaims(CompiledTurns):
         withdraw_promises(session, self._turns.kept)
 
     def _by_hand(self, by_hand: Callable[[int], None], record: ClaimRecorder) -> None:
-        """Let the caller serve the present gang."""
         self._tell()
         record.go_on(self._story, self._turns, self._states)
         withdraw_promises(self._session, self._turns.kept)
@@ -237,7 +236,6 @@ class CompiledClaims(CompiledTurns):
         claims.place[first : self._levels] = -1
 
     def _seek(self) -> None:
-        """Search victims for the present gang."""
         claims, kind = self._claims, int(self._claims.kind[self._claims.control[WHO]])
         state = self._states[kind]
         assert state is not None

@@ -23,7 +23,6 @@ class Guards:
         self.units: dict[tuple[tuple[int, ...], int, bool], Unit] = {}
 
     def forget(self, gang: int) -> None:
-        """The gang has changed."""
         self._victims.forget(gang)
         self._rules.pop(gang, None)
 

@@ -39,10 +39,8 @@ class Rotation:
         return gang
 
     def push(self, gang: int) -> None:
-        """Put a gang back."""
         queue = self._session.queue_of(gang)
         heapq.heappush(self._heaps.setdefault(queue, []), (self._session.job_key(gang), gang))
 
     def drop(self, queue: int) -> None:
-        """Leave a queue out for the rest of the action."""
         self._heaps.pop(queue, None)

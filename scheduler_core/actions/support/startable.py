@@ -213,7 +213,6 @@ class Startable:
         self._shapes.append(shape)
 
     def _stack(self) -> Shapes:
-        """All shapes so far as arrays."""
         if self._stacked is None or len(self._stacked.start) - 1 != len(self._shapes):
             session, shapes = self._session, self._shapes
             every: Bools = np.ones(session.nodes.future.shape[1], dtype=np.bool_)

@@ -168,7 +168,6 @@ class VictimSearch:
         return found
 
     def unit(self, number: int) -> Unit:
-        """A unit as a record speaks of it."""
         session, field = self._session, self.field
         gang, single, _, work, spare, _, _, milli, cpu = field.units[number].tolist()
         name = label = session.gangs.names[gang]

@@ -36,7 +36,6 @@ class Victims:
         return []
 
     def forget(self, gang: int) -> None:
-        """The gang has changed."""
         self._rules.pop(gang, None)
         self._holdings.pop(gang, None)
 

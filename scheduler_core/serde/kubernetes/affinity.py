@@ -25,21 +25,15 @@ class RawTerm(msgspec.Struct, rename="camel"):
 
 
 class RawRequired(msgspec.Struct, rename="camel"):
-    """``requiredDuringSchedulingIgnoredDuringExecution``."""
-
     node_selector_terms: list[RawTerm] | None = None
 
 
 class RawPreferred(msgspec.Struct):
-    """One entry of ``preferredDuringSchedulingIgnoredDuringExecution``."""
-
     weight: Int32
     preference: RawTerm
 
 
 class RawNodeAffinity(msgspec.Struct):
-    """``nodeAffinity``."""
-
     required: RawRequired | None = msgspec.field(default=None, name="requiredDuringSchedulingIgnoredDuringExecution")
     preferred: list[RawPreferred] | None = msgspec.field(
         default=None, name="preferredDuringSchedulingIgnoredDuringExecution"
@@ -47,8 +41,6 @@ class RawNodeAffinity(msgspec.Struct):
 
 
 class RawToleration(msgspec.Struct, gc=False):
-    """As in ``spec.tolerations``."""
-
     key: str | None = None
     operator: str | None = None
     value: str | int | float | None = None
@@ -96,7 +88,6 @@ def _term(term: RawTerm, path: str) -> NodeSelectorTerm:
 
 
 def tolerations(raw: list[RawToleration] | None) -> tuple[Toleration, ...]:
-    """Tolerations as the model has them."""
     if not raw:
         return ()
     return tuple(

@@ -13,23 +13,17 @@ from scheduler_core.serde.kubernetes.selectors import RawLabelSelector, label_se
 
 
 class RawBudgetSpec(msgspec.Struct, rename="camel"):
-    """``spec``."""
-
     min_available: Int32 | str | None = None
     max_unavailable: Int32 | str | None = None
     selector: RawLabelSelector | None = None
 
 
 class RawBudgetStatus(msgspec.Struct, rename="camel"):
-    """``status``."""
-
     disruptions_allowed: Int32 = 0
     disrupted_pods: dict[str, Any] | None = None
 
 
 class RawBudget(msgspec.Struct):
-    """A PodDisruptionBudget object."""
-
     metadata: RawMeta
     spec: RawBudgetSpec | None = None
     status: RawBudgetStatus | None = None

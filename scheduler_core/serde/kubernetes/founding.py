@@ -20,8 +20,6 @@ _MIB = 1024 * 1024
 
 
 class RawBatchGroup(msgspec.Struct, rename="camel"):
-    """``spec.podGroup`` of a BatchProcess."""
-
     replicas: Int32 | None = None
     min_available: Int32 | None = None
     timeout_seconds: int | float | None = None
@@ -36,15 +34,11 @@ class RawSimpleProcess(msgspec.Struct, rename="camel"):
 
 
 class RawBatchSpec(msgspec.Struct, rename="camel"):
-    """``spec`` of a BatchProcess."""
-
     pod_group: RawBatchGroup | None = None
     simple_processes: list[RawSimpleProcess] | None = None
 
 
 class RawBatchProcess(msgspec.Struct):
-    """A BatchProcess object."""
-
     metadata: RawMeta
     spec: RawBatchSpec | None = None
 
@@ -57,14 +51,10 @@ class RawReplicaSpec(msgspec.Struct):
 
 
 class RawTFJobSpec(msgspec.Struct, rename="camel"):
-    """``spec`` of a TFJob."""
-
     tf_replica_specs: dict[str, RawReplicaSpec] | None = None
 
 
 class RawTFJob(msgspec.Struct):
-    """A TFJob object."""
-
     metadata: RawMeta
     spec: RawTFJobSpec | None = None
 

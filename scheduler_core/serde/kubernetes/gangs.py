@@ -169,7 +169,6 @@ def revision(group: PodGroup, first: PodRecord | None, owners: Owners, prioritie
 
 
 def _wanted(group: PodGroup) -> tuple[object, ...]:
-    """What a workload has a say in."""
     least = group.min_resources or Amount()
     return (
         group.min_member,

@@ -33,23 +33,17 @@ _ENDED = ("Terminating", "Terminated", "Completing", "Completed", "Failed")
 
 
 class RawPolicy(msgspec.Struct):
-    """One entry of ``policies``."""
-
     action: str | None = None
     event: str | None = None
     events: list[str] | None = None
 
 
 class RawTemplate(msgspec.Struct):
-    """A pod template."""
-
     metadata: RawTemplateMeta | None = None
     spec: RawPodSpec | None = None
 
 
 class RawTask(msgspec.Struct, rename="camel"):
-    """One entry of ``spec.tasks``."""
-
     name: str | None = None
     replicas: Int32 | None = None
     min_available: Int32 | None = None
@@ -59,8 +53,6 @@ class RawTask(msgspec.Struct, rename="camel"):
 
 
 class RawJobSpec(msgspec.Struct, rename="camel"):
-    """``spec``."""
-
     scheduler_name: str | None = None
     queue: str | None = None
     priority_class_name: str | None = None
@@ -72,14 +64,10 @@ class RawJobSpec(msgspec.Struct, rename="camel"):
 
 
 class RawJobState(msgspec.Struct):
-    """``status.state``."""
-
     phase: str | None = None
 
 
 class RawJobStatus(msgspec.Struct, rename="camel"):
-    """``status``."""
-
     state: RawJobState | None = None
     retry_count: Int32 | None = None
 

@@ -19,8 +19,6 @@ _TRUE, _FALSE = (
 
 
 class RawOwner(msgspec.Struct, rename="camel", gc=False):
-    """One entry of ``ownerReferences``."""
-
     kind: str = ""
     name: str = ""
     uid: str = ""
@@ -42,8 +40,6 @@ class RawMeta(msgspec.Struct, rename="camel"):
 
 
 class RawTemplateMeta(msgspec.Struct, rename="camel"):
-    """``metadata`` of a pod template."""
-
     labels: dict[str, Scalar] | None = None
     annotations: dict[str, Scalar] | None = None
 
@@ -86,7 +82,6 @@ def owner_of(meta: RawMeta) -> RawOwner | None:
 
 
 def owner_reference(owner: RawOwner | None) -> OwnerReference | None:
-    """The owner as the model has it."""
     return None if owner is None else OwnerReference(owner.kind, owner.name, owner.uid, owner.api_version)
 
 

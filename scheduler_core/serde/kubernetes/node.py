@@ -21,16 +21,12 @@ DEFAULT_POD_LIMIT = 110
 
 
 class RawTaint(msgspec.Struct, gc=False):
-    """As in ``spec.taints``."""
-
     key: str
     value: str | None = None
     effect: str = "NoSchedule"
 
 
 class RawNodeSpec(msgspec.Struct):
-    """``spec``."""
-
     taints: list[RawTaint] | None = None
     unschedulable: bool | None = None
 
@@ -43,15 +39,11 @@ class RawNodeCondition(msgspec.Struct, rename="camel"):
 
 
 class RawImage(msgspec.Struct, rename="camel", gc=False):
-    """One entry of ``images``."""
-
     names: list[str] | None = None
     size_bytes: int = 0
 
 
 class RawNodeStatus(msgspec.Struct):
-    """``status``."""
-
     allocatable: RawResources | None = None
     capacity: RawResources | None = None
     conditions: list[RawNodeCondition] | None = None
@@ -59,8 +51,6 @@ class RawNodeStatus(msgspec.Struct):
 
 
 class RawNode(msgspec.Struct):
-    """A Node object."""
-
     metadata: RawMeta
     spec: RawNodeSpec | None = None
     status: RawNodeStatus | None = None

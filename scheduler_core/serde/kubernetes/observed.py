@@ -16,23 +16,17 @@ _NAME_LABEL = "kubernetes.io/metadata.name"
 
 
 class RawCpu(msgspec.Struct, gc=False):
-    """One entry of ``cpuDetail``."""
-
     numa: Int32 = 0
     socket: Int32 = 0
     core: Int32 = 0
 
 
 class RawNumaResource(msgspec.Struct, gc=False):
-    """One entry of ``numares``."""
-
     allocatable: str = ""
     capacity: Int32 = 0
 
 
 class RawNumaSpec(msgspec.Struct, rename="camel"):
-    """``spec`` of a Numatopology."""
-
     policies: dict[str, str] | None = None
     res_reserved: RawResources | None = None
     numares: dict[str, RawNumaResource] | None = None
@@ -40,23 +34,17 @@ class RawNumaSpec(msgspec.Struct, rename="camel"):
 
 
 class RawNuma(msgspec.Struct):
-    """A Numatopology object."""
-
     metadata: RawMeta
     spec: RawNumaSpec | None = None
 
 
 class RawMetrics(msgspec.Struct):
-    """A NodeMetrics object."""
-
     metadata: RawMeta
     timestamp: str | None = None
     usage: RawResources | None = None
 
 
 class RawNamespace(msgspec.Struct):
-    """A Namespace object."""
-
     metadata: RawMeta
 
 

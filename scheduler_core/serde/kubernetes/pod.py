@@ -35,16 +35,12 @@ VOLCANO_BATCH = "batch.volcano.sh/"
 
 
 class RawPodStatus(msgspec.Struct, rename="camel"):
-    """``status``."""
-
     phase: str | None = None
     start_time: str | None = None
     nominated_node_name: str | None = None
 
 
 class RawPod(msgspec.Struct):
-    """A Pod object."""
-
     metadata: RawMeta
     spec: RawPodSpec | None = None
     status: RawPodStatus | None = None

@@ -31,8 +31,6 @@ _SERVICE_TYPES = tuple(kind.value for kind in ServiceType)
 
 
 class RawPodGroupSpec(msgspec.Struct, rename="camel"):
-    """``spec``."""
-
     min_member: Int32 | None = None
     min_task_member: dict[str, Int32] | None = None
     min_resources: RawResources | None = None
@@ -43,8 +41,6 @@ class RawPodGroupSpec(msgspec.Struct, rename="camel"):
 
 
 class RawCondition(msgspec.Struct, rename="camel"):
-    """One entry of ``status.conditions``."""
-
     type: str
     status: str = "True"
     reason: str | None = None
@@ -53,15 +49,11 @@ class RawCondition(msgspec.Struct, rename="camel"):
 
 
 class RawPodGroupStatus(msgspec.Struct):
-    """``status``."""
-
     phase: str | None = None
     conditions: list[RawCondition] | None = None
 
 
 class RawPodGroup(msgspec.Struct):
-    """A PodGroup object."""
-
     metadata: RawMeta
     spec: RawPodGroupSpec | None = None
     status: RawPodGroupStatus | None = None

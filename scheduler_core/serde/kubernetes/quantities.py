@@ -66,7 +66,6 @@ def _read(
 
 
 def _hint(name: str) -> str:
-    """What to write where an amount cannot be read."""
     if name == "cpu":
         return "write for example 2 or 500m"
     if name == "memory" or name.startswith("hugepages-"):
@@ -119,7 +118,6 @@ def read_resources(
 
 
 def read_pod_limit(values: Mapping[str, RawQuantity | None] | None, path: str) -> int | None:
-    """The entry ``pods`` of a node's allocatable."""
     value = values.get("pods") if values else None
     return None if value is None else _read(_capacity_count, value, path, "pods")
 
@@ -180,7 +178,6 @@ def _once(pairs: list[tuple[str, object]]) -> dict[str, object]:
 
 
 def _head(text: str) -> str:
-    """As much of an annotation as a message can hold."""
     return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"
 
 

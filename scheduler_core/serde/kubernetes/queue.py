@@ -21,8 +21,6 @@ _SERVICE_TYPES = (ServiceType.INFERENCE.value, ServiceType.TRAINING.value)
 
 
 class RawGuarantee(msgspec.Struct):
-    """``spec.guarantee``."""
-
     resource: RawResources | None = None
 
 
@@ -34,15 +32,11 @@ class RawGroupAffinity(msgspec.Struct):
 
 
 class RawQueueAffinity(msgspec.Struct, rename="camel"):
-    """``spec.affinity``."""
-
     node_group_affinity: RawGroupAffinity | None = None
     node_group_anti_affinity: RawGroupAffinity | None = None
 
 
 class RawQueueSpec(msgspec.Struct):
-    """``spec``."""
-
     weight: Int32 | None = None
     priority: Int32 | None = None
     reclaimable: bool | None = None
@@ -54,22 +48,16 @@ class RawQueueSpec(msgspec.Struct):
 
 
 class RawQueueStatus(msgspec.Struct):
-    """``status``."""
-
     state: str | None = None
 
 
 class RawQueue(msgspec.Struct):
-    """A Queue object."""
-
     metadata: RawMeta
     spec: RawQueueSpec | None = None
     status: RawQueueStatus | None = None
 
 
 class RawPriorityClass(msgspec.Struct, rename="camel"):
-    """A PriorityClass object."""
-
     metadata: RawMeta
     value: Int32
     global_default: bool | None = None

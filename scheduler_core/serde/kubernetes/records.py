@@ -54,7 +54,6 @@ class Records:
             self._count(kind, before, -1)
 
     def drop(self, kind: str, key: str) -> None:
-        """Forget a record, if it is known."""
         before = self._by_kind[kind].pop(key, None)
         if before is not None:
             self._keys.pop(kind, None)

@@ -45,8 +45,6 @@ class RawPodAffinity(msgspec.Struct):
 
 
 class RawSpread(msgspec.Struct, rename="camel"):
-    """One entry of ``topologySpreadConstraints``."""
-
     max_skew: Int32
     topology_key: str
     when_unsatisfiable: str = "DoNotSchedule"

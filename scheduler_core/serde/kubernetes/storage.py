@@ -30,14 +30,10 @@ _IN_TREE = {
 
 
 class RawClaimResources(msgspec.Struct):
-    """``spec.resources`` of a claim."""
-
     requests: RawResources | None = None
 
 
 class RawClaimSpec(msgspec.Struct, rename="camel"):
-    """``spec`` of a claim."""
-
     access_modes: list[str] | None = None
     resources: RawClaimResources | None = None
     storage_class_name: str | None = None
@@ -47,29 +43,21 @@ class RawClaimSpec(msgspec.Struct, rename="camel"):
 
 
 class RawPhase(msgspec.Struct):
-    """``status`` of a claim or a volume."""
-
     phase: str | None = None
 
 
 class RawClaim(msgspec.Struct):
-    """A PersistentVolumeClaim object."""
-
     metadata: RawMeta
     spec: RawClaimSpec | None = None
     status: RawPhase | None = None
 
 
 class RawClaimRef(msgspec.Struct):
-    """``spec.claimRef`` of a volume."""
-
     name: str = ""
     namespace: str = ""
 
 
 class RawVolumeNodes(msgspec.Struct):
-    """``spec.nodeAffinity`` of a volume."""
-
     required: RawRequired | None = None
 
 
@@ -90,8 +78,6 @@ class RawVolumeSpec(msgspec.Struct, rename="camel"):
 
 
 class RawVolume(msgspec.Struct):
-    """A PersistentVolume object."""
-
     metadata: RawMeta
     spec: RawVolumeSpec | None = None
     status: RawPhase | None = None
@@ -105,14 +91,10 @@ class RawTopologyLine(msgspec.Struct):
 
 
 class RawTopologyTerm(msgspec.Struct, rename="camel"):
-    """One entry of ``allowedTopologies``."""
-
     match_label_expressions: list[RawTopologyLine] | None = None
 
 
 class RawStorageClass(msgspec.Struct, rename="camel"):
-    """A StorageClass object."""
-
     metadata: RawMeta
     provisioner: str = ""
     volume_binding_mode: str | None = None

@@ -48,7 +48,6 @@ class UnnamedPods:
         return key in self._job_of or (record is not None and bool(record.job))
 
     def settled(self, key: str, record: PodRecord | None) -> PodRecord | None:
-        """The record with the PodGroup of its Job."""
         group = self._group_of.get(key)
         if record is None or not group:
             return record

@@ -8,8 +8,6 @@ from scheduler_core.serde.kubernetes.podgroup import at_least
 
 
 class RawWorkloadSpec(msgspec.Struct):
-    """``spec`` of a ReplicaSet or Deployment."""
-
     replicas: Int32 | None = None
 
 

@@ -130,6 +130,5 @@ def integer(value: Any, default: int) -> int:
 
 
 def texts(value: Any) -> dict[str, str]:
-    """Annotations as text."""
     shown = {True: "true", False: "false"}
     return {str(k): shown[v] if isinstance(v, bool) else str(v) for k, v in mapping(value).items() if v is not None}

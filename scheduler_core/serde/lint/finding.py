@@ -30,7 +30,6 @@ class Finding(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     fix: str
 
     def to_json(self) -> dict[str, str]:
-        """The document of the command line."""
         return {name: str(getattr(self, name)) for name in self.__struct_fields__}
 
 

@@ -32,7 +32,6 @@ class TideCurve:
         self._water = np.concatenate(([0.0], np.cumsum(steps))) / steps.sum()
 
     def level(self, share: float) -> float:
-        """Level at ``share`` of the day, 0 to 1."""
         return float(np.interp(share, self._share, self._level))
 
     def arrival(self, share: float) -> float:
