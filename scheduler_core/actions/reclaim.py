@@ -17,7 +17,6 @@ from scheduler_core.actions.support.claim_story import ClaimRecorder
 from scheduler_core.actions.support.claims import CompiledClaims, plain_claims
 from scheduler_core.actions.support.placement import place
 from scheduler_core.actions.support.policy_forms import PolicyForms
-from scheduler_core.actions.support.reach import useful_nodes
 from scheduler_core.actions.support.reservations import RESERVATION_SECONDS, cool_down, reserve
 from scheduler_core.actions.support.rotation import Rotation
 from scheduler_core.actions.support.search_state import State, Verdicts
@@ -31,6 +30,21 @@ from scheduler_core.framework.quota_room import quota_room
 from scheduler_core.framework.session import Session
 from scheduler_core.state.status import CHARGED, PENDING, Bools
 from scheduler_core.state.task_class import TaskClass
+
+
+def useful_nodes(session: Session, cls: TaskClass, limits: list[int], task: int) -> Bools:
+    """bool (N,): nodes that only other pods keep from a task, with a card of a type that the quota allows. ``limits``:
+    tasks that the quota allows, by card option. ``task``: one of the class, for what plugins say of it alone."""
+    allowed = session.candidates.view(cls).curable
+    for _, only, *_ in session.candidates.said_of(task):
+        allowed = allowed & only
+    if not cls.milli:
+        return allowed
+    mask: Bools = np.zeros_like(allowed)
+    for option, card in enumerate(cls.cards):
+        if limits[option]:
+            mask |= session.cards.count[card] > 0
+    return mask & allowed
 
 
 class Reclaim(Action):

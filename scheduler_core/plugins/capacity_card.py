@@ -19,7 +19,6 @@ from typing import ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from scheduler_core.algorithms.tide import may_reclaim, refusal
 from scheduler_core.framework.combine import Ballot, Opinion
 from scheduler_core.framework.demand import Demand, Shortfall
 from scheduler_core.framework.extension_points import Where
@@ -38,6 +37,22 @@ from scheduler_core.state.axes import CPU, LEDGER_CARDS, MEMORY
 from scheduler_core.state.queue_ledger import NO_LIMIT
 from scheduler_core.state.status import Bools, Floats
 from scheduler_core.state.task_class import TaskClass
+
+
+# The tide table: who may take back from whom. Source: document 000, volcano-semantics 4.11, contracts 3.2.
+def may_reclaim(reclaimer: ServiceType, *, unknown_allowed: bool = False) -> bool:
+    """True when a gang of this service type takes back from any other at all."""
+    return reclaimer is ServiceType.INFERENCE or (unknown_allowed and reclaimer is ServiceType.UNKNOWN)
+
+
+def refusal(reclaimer: ServiceType, victim: ServiceType, *, unknown_allowed: bool = False) -> str | None:
+    """The rule that protects the victim, or None when it may be taken."""
+    if not may_reclaim(reclaimer, unknown_allowed=unknown_allowed):
+        return Rule.TIDE_TAKER.text(kind=reclaimer.value)
+    if victim is not ServiceType.TRAINING:
+        return Rule.TIDE_VICTIM.text(kind=victim.value)
+    return None
+
 
 _SERVICE_TYPES = (ServiceType.INFERENCE.value, ServiceType.TRAINING.value)
 

@@ -1,19 +1,53 @@
 """The PodGroups of a snapshot: those of the input, and those that controllers would make; kept up to what changed."""
 
 from collections.abc import Iterable, Mapping
+from typing import Any
 
 import msgspec
 
 from scheduler_core.model.edition import Edition, Series
-from scheduler_core.model.podgroup import PodGroup
+from scheduler_core.model.podgroup import PodGroup, RolePods
 from scheduler_core.serde.kubernetes import annotations as keys
 from scheduler_core.serde.kubernetes.catalogue import Catalogue
 from scheduler_core.serde.kubernetes.classes import Classes
-from scheduler_core.serde.kubernetes.gangs import OTHERS, Owners, completed, group_of_job, group_of_pods, revision
+from scheduler_core.serde.kubernetes.gangs import (
+    OTHERS,
+    Owners,
+    completed,
+    group_of_job,
+    group_of_pods,
+    minimal_pods,
+    revision,
+)
 from scheduler_core.serde.kubernetes.job import JobRecord
 from scheduler_core.serde.kubernetes.podgroup import PodGroupRecord
-from scheduler_core.serde.kubernetes.settled import SettledPods
-from scheduler_core.serde.kubernetes.to_come import with_pods_to_come
+from scheduler_core.serde.kubernetes.settled import SettledPods, settle
+
+
+# The pods that the controller of a Job makes once its gang is admitted, role by role. A session does not ask for them.
+# Who tries out whether an admitted Job would start needs them: what a pod of one of several roles asks for is in the
+# Job alone, since the PodGroup has the sum.
+def with_pods_to_come(
+    group: PodGroup, job: JobRecord | None, catalogue: Catalogue, classes: Classes, schedulers: frozenset[str]
+) -> PodGroup:
+    """The gang of a Job that has no pods yet, with those that it will have; as it is where they cannot be known. A pod
+    without a priority of its own has that of the gang, as a controller would give it."""
+    if job is None or not job.templates or group.unsupported or group.problem:
+        return group
+    least = {task.name: count for task, count in minimal_pods(job, classes)}
+    found = []
+    for task, record in zip(job.tasks, job.templates, strict=True):
+        pod, problem = settle(record, catalogue, classes, schedulers)
+        if problem or record.unsupported or pod.scheduler not in schedulers:
+            return group
+        fields: dict[str, Any] = {"group": group.name}
+        if not record.has_priority and not pod.priority_class:
+            fields |= {"priority": group.priority, "priority_class": group.priority_class}
+        if task.replicas:
+            whole = msgspec.structs.replace(pod, **fields)
+            found.append(RolePods(task.name, task.replicas, least.get(task.name, 0), whole))
+    return msgspec.structs.replace(group, to_come=tuple(found))
+
 
 Owner = tuple[str, str]  # namespace and name of a Job
 # An owner of OTHERS by nothing but its kind: a PodGroup does not say the version of its owner.
