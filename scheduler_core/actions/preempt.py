@@ -28,7 +28,7 @@ from scheduler_core.actions.support.trial import Outcome, Trial
 from scheduler_core.actions.support.upstream_preempt import UpstreamPreempt
 from scheduler_core.algorithms.smallest_set import everything, go_together, smallest_set
 from scheduler_core.algorithms.victims import Unit
-from scheduler_core.framework.plugin import Action, Argument
+from scheduler_core.framework.plugin import Action, Argument, number, switch
 from scheduler_core.framework.session import Session
 from scheduler_core.model.podgroup import GangPhase
 from scheduler_core.model.rules import Rule
@@ -43,49 +43,36 @@ class Preempt(Action):
     name: ClassVar[str] = "preempt"
     arguments: ClassVar[tuple[Argument, ...]] = (
         RESERVATION_SECONDS,
-        Argument(
-            name="enableTopologyAwarePreemption",
-            type="bool",
-            default=False,
-            doc="choose the node of each task by the lowest top priority of its victims, their sum, number and start",
+        switch(
+            "enableTopologyAwarePreemption",
+            False,
+            "choose the node of each task by the lowest top priority of its victims, their sum, number and start",
         ),
-        Argument(
-            name="minCandidateNodesPercentage",
-            type="int",
-            default=10,
-            minimum=0,
-            maximum=100,
-            doc="share of the nodes that the topology-aware mode tries; only with compatibility: volcano, else all",
+        number(
+            "minCandidateNodesPercentage",
+            10,
+            (0, 100),
+            "share of the nodes that the topology-aware mode tries; only with compatibility: volcano, else all",
         ),
-        Argument(
-            name="minCandidateNodesAbsolute",
-            type="int",
-            default=1,
-            minimum=0,
-            maximum=1_000_000,
-            doc="at least so many nodes are tried; only with compatibility: volcano",
+        number(
+            "minCandidateNodesAbsolute",
+            1,
+            (0, 1_000_000),
+            "at least so many nodes are tried; only with compatibility: volcano",
         ),
-        Argument(
-            name="maxCandidateNodesAbsolute",
-            type="int",
-            default=100,
-            minimum=1,
-            maximum=1_000_000,
-            doc="at most so many nodes are tried; only with compatibility: volcano",
+        number(
+            "maxCandidateNodesAbsolute",
+            100,
+            (1, 1_000_000),
+            "at most so many nodes are tried; only with compatibility: volcano",
         ),
-        Argument(
-            name="topologyAwarePreemptWorkerNum",
-            type="int",
-            default=16,
-            minimum=1,
-            maximum=1024,
-            doc="accepted without effect: nodes are not tried in parallel",
+        number(
+            "topologyAwarePreemptWorkerNum", 16, (1, 1024), "accepted without effect: nodes are not tried in parallel"
         ),
-        Argument(
-            name="predicateErrorCacheEnable",
-            type="bool",
-            default=True,
-            doc="accepted without effect: filters are asked once for each kind of task anyway",
+        switch(
+            "predicateErrorCacheEnable",
+            True,
+            "accepted without effect: filters are asked once for each kind of task anyway",
         ),
     )
 

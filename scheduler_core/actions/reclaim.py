@@ -25,7 +25,7 @@ from scheduler_core.actions.support.victim_search import VictimSearch
 from scheduler_core.actions.support.victims import Victims
 from scheduler_core.algorithms.victims import Unit
 from scheduler_core.framework.gang_votes import gang_votes
-from scheduler_core.framework.plugin import Action, Argument
+from scheduler_core.framework.plugin import Action, Argument, number
 from scheduler_core.framework.quota_room import quota_room
 from scheduler_core.framework.session import Session
 from scheduler_core.state.status import CHARGED, PENDING, Bools
@@ -51,13 +51,11 @@ class Reclaim(Action):
     name: ClassVar[str] = "reclaim"
     arguments: ClassVar[tuple[Argument, ...]] = (
         RESERVATION_SECONDS,
-        Argument(
-            name="cooldownSeconds",
-            type="float",
-            default=60.0,
-            minimum=0.0,
-            maximum=86400.0,
-            doc="how long a gang that was evicted is not taken again, from the eviction on",
+        number(
+            "cooldownSeconds",
+            60.0,
+            (0.0, 86400.0),
+            "how long a gang that was evicted is not taken again, from the eviction on",
         ),
     )
 

@@ -47,6 +47,18 @@ class Argument(msgspec.Struct, frozen=True, gc=False, kw_only=True):
         return self.name[: self.name.index("<")] if self.name.endswith(">") and "<" in self.name else ""
 
 
+def number(name: str, default: float, bounds: tuple[float, float], doc: str) -> Argument:
+    """An argument that is a number within bounds: a whole one where its default is one."""
+    return Argument(
+        name=name, type=type(default).__name__, default=default, minimum=bounds[0], maximum=bounds[1], doc=doc
+    )
+
+
+def switch(name: str, default: bool, doc: str) -> Argument:
+    """An argument that is on or off."""
+    return Argument(name=name, type="bool", default=default, doc=doc)
+
+
 class Plugin(ExtensionPoints):
     """Base of all plugins: one that has a method of :class:`ExtensionPoints` takes part at that point.
 

@@ -16,7 +16,7 @@ from scheduler_core.framework.forms import Form, Term
 from scheduler_core.framework.kernels.terms import PACK
 from scheduler_core.framework.named_resources import NamedResources
 from scheduler_core.framework.node_scores import ScoredByTerms
-from scheduler_core.framework.plugin import Argument
+from scheduler_core.framework.plugin import Argument, number
 from scheduler_core.framework.session import Session
 from scheduler_core.state.status import Floats
 
@@ -26,11 +26,9 @@ _MOST = 1_000_000
 class Binpack(ScoredByTerms):
     name: ClassVar[str] = "binpack"
     arguments: ClassVar[tuple[Argument, ...]] = (
-        Argument(
-            name="binpack.weight", type="int", default=1, minimum=0, maximum=_MOST, doc="weight of the whole score"
-        ),
-        Argument(name="binpack.cpu", type="int", default=1, minimum=0, maximum=_MOST, doc="weight of cpu"),
-        Argument(name="binpack.memory", type="int", default=1, minimum=0, maximum=_MOST, doc="weight of memory"),
+        number("binpack.weight", 1, (0, _MOST), "weight of the whole score"),
+        number("binpack.cpu", 1, (0, _MOST), "weight of cpu"),
+        number("binpack.memory", 1, (0, _MOST), "weight of memory"),
         Argument(
             name="binpack.resources",
             type="list",

@@ -28,7 +28,7 @@ from scheduler_core.algorithms.queue_entitlements import (
 from scheduler_core.framework.combine import Ballot, Opinion
 from scheduler_core.framework.demand import Demand, Shortfall
 from scheduler_core.framework.forms import Form, RowCeilings, RowLimits, ShareKey, StaticKey, Suspects
-from scheduler_core.framework.plugin import Argument, Plugin
+from scheduler_core.framework.plugin import Argument, Plugin, number
 from scheduler_core.framework.resource_rows import ResourceRows, columns, largest_share, unknown_card, waved
 from scheduler_core.framework.session import Session
 from scheduler_core.model.reason import ReasonCode
@@ -45,13 +45,11 @@ class Capacity(Plugin):
     name: ClassVar[str] = "capacity"
     guards: ClassVar[frozenset[str]] = frozenset({"reclaimable", "unified_evictable"})
     arguments: ClassVar[tuple[Argument, ...]] = (
-        Argument(
-            name="ancestorReclaimLevel",
-            type="int",
-            default=0,
-            minimum=0,
-            maximum=100,
-            doc="so many ancestors lend their line to a queue that takes back, and must be beyond it above a victim",
+        number(
+            "ancestorReclaimLevel",
+            0,
+            (0, 100),
+            "so many ancestors lend their line to a queue that takes back, and must be beyond it above a victim",
         ),
     )
 

@@ -25,7 +25,7 @@ from scheduler_core.framework.extension_points import Where
 from scheduler_core.framework.forms import Ceilings, Claimants, Form, Limits, ShareKey, StaticKey, Suspects, Term
 from scheduler_core.framework.gang_votes import GangOpinion
 from scheduler_core.framework.kernels.terms import STATIC
-from scheduler_core.framework.plugin import Argument, Plugin
+from scheduler_core.framework.plugin import Argument, Plugin, number, switch
 from scheduler_core.framework.quota import Book, HardwareUse, beyond_written, queue_book
 from scheduler_core.framework.service_types import SERVICE_TYPES, service_codes
 from scheduler_core.framework.session import Session
@@ -62,28 +62,9 @@ class CapacityCard(Plugin):
     gangs_fall_whole: ClassVar[bool] = True
     guards: ClassVar[frozenset[str]] = frozenset({"preemptable", "reclaimable", "unified_evictable"})
     arguments: ClassVar[tuple[Argument, ...]] = (
-        Argument(
-            name="overCommitFactor",
-            type="float",
-            default=1.0,
-            minimum=1.0,
-            maximum=1000.0,
-            doc="enqueue also needs used + inqueue + minimum <= total x factor",
-        ),
-        Argument(
-            name="cardUnlimitedCpuMemory",
-            type="bool",
-            default=False,
-            doc="tasks that ask for cards do not count against cpu and memory quotas",
-        ),
-        Argument(
-            name="nodeOrderWeight",
-            type="float",
-            default=1.0,
-            minimum=0.0,
-            maximum=1_000_000.0,
-            doc="weight of the preference for the card named first in A|B",
-        ),
+        number("overCommitFactor", 1.0, (1.0, 1000.0), "enqueue also needs used + inqueue + minimum <= total x factor"),
+        switch("cardUnlimitedCpuMemory", False, "tasks that ask for cards do not count against cpu and memory quotas"),
+        number("nodeOrderWeight", 1.0, (0.0, 1_000_000.0), "weight of the preference for the card named first in A|B"),
         Argument(
             name="podOwnerReferenceToServiceType",
             type="map",
@@ -98,9 +79,7 @@ class CapacityCard(Plugin):
             choices=("deny", "allow"),
             doc="whether a gang of unknown service type may take back from training",
         ),
-        Argument(
-            name="tidePreempt", type="bool", default=False, doc="the tide table guards preempt as it guards reclaim"
-        ),
+        switch("tidePreempt", False, "the tide table guards preempt as it guards reclaim"),
     )
 
     def open(self, session: Session) -> None:

@@ -18,7 +18,7 @@ import numpy as np
 from scheduler_core.framework.forms import Form, Term
 from scheduler_core.framework.kernels.terms import STATIC
 from scheduler_core.framework.node_scores import ScoredByTerms
-from scheduler_core.framework.plugin import Argument
+from scheduler_core.framework.plugin import Argument, number
 from scheduler_core.framework.session import Session
 from scheduler_core.model.node_refusal import NodeRefusal
 from scheduler_core.state.status import Bools, Floats
@@ -35,14 +35,7 @@ class CardModel(ScoredByTerms):
     name: ClassVar[str] = "card-model"
     arguments: ClassVar[tuple[Argument, ...]] = (
         Argument(name="rareCards", type="list", default=[], doc="card types whose nodes take only pods that name them"),
-        Argument(
-            name="weight",
-            type="int",
-            default=1,
-            minimum=0,
-            maximum=1_000_000,
-            doc="weight of a preferred model among the node scores",
-        ),
+        number("weight", 1, (0, 1_000_000), "weight of a preferred model among the node scores"),
     )
 
     def open(self, session: Session) -> None:

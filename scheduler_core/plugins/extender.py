@@ -30,7 +30,7 @@ from scheduler_core.algorithms.durations import parse_duration
 from scheduler_core.framework.combine import Ballot, Opinion
 from scheduler_core.framework.demand import Demand
 from scheduler_core.framework.extender_client import ExtenderClient, ExtenderError
-from scheduler_core.framework.plugin import Argument, Plugin
+from scheduler_core.framework.plugin import Argument, Plugin, switch
 from scheduler_core.framework.session import Session
 from scheduler_core.model.errors import BadInput
 from scheduler_core.model.node_refusal import NodeRefusal
@@ -59,9 +59,7 @@ class Extender(Plugin):
             Argument(name=f"extender.{verb}Verb", type="str", default="", doc=f"path of the question: {what}")
             for verb, what in _VERBS.items()
         ),
-        Argument(
-            name="extender.ignorable", type="bool", default=False, doc="a question that fails counts as no objection"
-        ),
+        switch("extender.ignorable", False, "a question that fails counts as no objection"),
         Argument(
             name="extender.managedResources",
             type="list",

@@ -18,7 +18,7 @@ from scheduler_core.algorithms.fragmentation import Mix
 from scheduler_core.framework.forms import Form, Term
 from scheduler_core.framework.kernels.terms import FRAGMENTS
 from scheduler_core.framework.node_scores import ScoredByTerms
-from scheduler_core.framework.plugin import Argument
+from scheduler_core.framework.plugin import Argument, number
 from scheduler_core.framework.session import Session
 from scheduler_core.model.resources import MILLI
 from scheduler_core.state.axes import CPU, MEMORY
@@ -29,17 +29,8 @@ from scheduler_core.state.task_class import TaskClass
 class Fragmentation(ScoredByTerms):
     name: ClassVar[str] = "fragmentation"
     arguments: ClassVar[tuple[Argument, ...]] = (
-        Argument(
-            name="weight", type="int", default=1, minimum=0, maximum=1_000_000, doc="weight among the node scores"
-        ),
-        Argument(
-            name="popularity",
-            type="int",
-            default=95,
-            minimum=1,
-            maximum=100,
-            doc="percent of the tasks that the mix represents, the commonest shapes first",
-        ),
+        number("weight", 1, (0, 1_000_000), "weight among the node scores"),
+        number("popularity", 95, (1, 100), "percent of the tasks that the mix represents, the commonest shapes first"),
     )
 
     def open(self, session: Session) -> None:

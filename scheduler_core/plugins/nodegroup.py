@@ -16,7 +16,7 @@ from typing import ClassVar
 import numpy as np
 
 from scheduler_core.framework.forms import Form, OfQueue
-from scheduler_core.framework.plugin import Argument, Plugin
+from scheduler_core.framework.plugin import Argument, Plugin, switch
 from scheduler_core.framework.session import Session
 from scheduler_core.model.node_refusal import NodeRefusal
 from scheduler_core.model.queue import NodeGroups
@@ -29,17 +29,13 @@ REQUIRED, PREFERRED, AVOIDED = 100.0, 50.0, -1.0
 class NodeGroup(Plugin):
     name: ClassVar[str] = "nodegroup"
     arguments: ClassVar[tuple[Argument, ...]] = (
-        Argument(
-            name="strict",
-            type="bool",
-            default=True,
-            doc="nodes without a group take no gang; off = they take gangs of queues that say nothing about groups",
+        switch(
+            "strict",
+            True,
+            "nodes without a group take no gang; off = they take gangs of queues that say nothing about groups",
         ),
-        Argument(
-            name="enablePreferredOrder",
-            type="bool",
-            default=False,
-            doc="of the groups that a queue prefers, the first is worth more than the next",
+        switch(
+            "enablePreferredOrder", False, "of the groups that a queue prefers, the first is worth more than the next"
         ),
     )
 

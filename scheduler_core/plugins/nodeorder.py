@@ -16,14 +16,14 @@ from scheduler_core.framework.forms import Form, Term
 from scheduler_core.framework.kernels.terms import BALANCED, LEAST, MOST, STATIC
 from scheduler_core.framework.neighbours import Neighbours
 from scheduler_core.framework.node_scores import ScoredByTerms
-from scheduler_core.framework.plugin import Argument
+from scheduler_core.framework.plugin import Argument, number
 from scheduler_core.framework.session import Session
 from scheduler_core.state.status import Bools, Floats, Ints
 from scheduler_core.state.task_class import TaskClass
 
 
 def _weight(name: str, default: int, doc: str) -> Argument:
-    return Argument(name=f"{name}.weight", type="int", default=default, minimum=0, maximum=1_000_000, doc=doc)
+    return number(f"{name}.weight", default, (0, 1_000_000), doc)
 
 
 class NodeOrder(ScoredByTerms):

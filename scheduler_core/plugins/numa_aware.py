@@ -23,7 +23,7 @@ from scheduler_core.algorithms.scoring import normalised
 from scheduler_core.framework.extension_points import Where
 from scheduler_core.framework.forms import Form, Term
 from scheduler_core.framework.kernels.terms import STATIC
-from scheduler_core.framework.plugin import Argument, Plugin
+from scheduler_core.framework.plugin import Argument, Plugin, number
 from scheduler_core.framework.session import Session
 from scheduler_core.model.node_refusal import NodeRefusal
 from scheduler_core.model.observed import NumaTopology
@@ -36,13 +36,8 @@ DECISION = "volcano.sh/topology-decision"
 class NumaAware(Plugin):
     name: ClassVar[str] = "numa-aware"
     arguments: ClassVar[tuple[Argument, ...]] = (
-        Argument(
-            name="weight",
-            type="int",
-            default=1,
-            minimum=0,
-            maximum=1_000_000,
-            doc="weight of the score for nodes where the pod's CPUs come from few NUMA cells",
+        number(
+            "weight", 1, (0, 1_000_000), "weight of the score for nodes where the pod's CPUs come from few NUMA cells"
         ),
     )
 

@@ -18,7 +18,7 @@ import numpy as np
 from scheduler_core.framework.combine import Ballot
 from scheduler_core.framework.demand import Demand, Shortfall
 from scheduler_core.framework.forms import Form, RowCeilings
-from scheduler_core.framework.plugin import Argument, Plugin
+from scheduler_core.framework.plugin import Argument, Plugin, number
 from scheduler_core.framework.resource_rows import ResourceRows, columns, unknown_card, waved
 from scheduler_core.framework.session import Session
 from scheduler_core.model.pod import ServiceType
@@ -32,13 +32,11 @@ _TAKING_BACK = ("reclaim", "gangreclaim")
 class Overcommit(Plugin):
     name: ClassVar[str] = "overcommit"
     arguments: ClassVar[tuple[Argument, ...]] = (
-        Argument(
-            name="overcommit-factor",
-            type="float",
-            default=1.2,
-            minimum=1.0,
-            maximum=1000.0,
-            doc="gangs are admitted while used + promised + minimum <= all nodes together x factor",
+        number(
+            "overcommit-factor",
+            1.2,
+            (1.0, 1000.0),
+            "gangs are admitted while used + promised + minimum <= all nodes together x factor",
         ),
     )
 

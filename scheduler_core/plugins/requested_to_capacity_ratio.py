@@ -18,7 +18,7 @@ from scheduler_core.framework.forms import Form, Term
 from scheduler_core.framework.kernels.terms import SHAPE
 from scheduler_core.framework.named_resources import NamedResources
 from scheduler_core.framework.node_scores import ScoredByTerms
-from scheduler_core.framework.plugin import Argument
+from scheduler_core.framework.plugin import Argument, number
 from scheduler_core.framework.session import Session
 from scheduler_core.state.status import Floats
 
@@ -34,8 +34,8 @@ class RequestedToCapacityRatio(ScoredByTerms):
             type="records",
             default=[{"utilization": 0.0, "score": 0.0}, {"utilization": 100.0, "score": 10.0}],
             fields=(
-                Argument(name="utilization", type="float", default=0.0, minimum=0, maximum=100, doc="percent"),
-                Argument(name="score", type="float", default=0.0, minimum=0, maximum=_HIGH, doc="score there"),
+                number("utilization", 0.0, (0, 100), "percent"),
+                number("score", 0.0, (0, _HIGH), "score there"),
             ),
             doc="points of the line, utilization rising; between two points it is straight",
         ),
@@ -48,16 +48,12 @@ class RequestedToCapacityRatio(ScoredByTerms):
             maximum=1_000_000,
             doc="weight of each resource that counts: `cpu`, `memory`, an extended resource or a card type",
         ),
-        Argument(
-            name="weight", type="int", default=1, minimum=0, maximum=1_000_000, doc="weight among the node scores"
-        ),
-        Argument(
-            name="maxScore",
-            type="int",
-            default=0,
-            minimum=0,
-            maximum=_HIGH,
-            doc="the highest score that a point may have, 10 or 100; 0 = 10 if no point is higher, else 100",
+        number("weight", 1, (0, 1_000_000), "weight among the node scores"),
+        number(
+            "maxScore",
+            0,
+            (0, _HIGH),
+            "the highest score that a point may have, 10 or 100; 0 = 10 if no point is higher, else 100",
         ),
     )
 

@@ -21,7 +21,7 @@ from scheduler_core.algorithms.node_group import Emptied, Need, choose_group, se
 from scheduler_core.framework.combine import Ballot
 from scheduler_core.framework.demand import Demand
 from scheduler_core.framework.forms import Form, Silent, Suspects
-from scheduler_core.framework.plugin import Argument, Plugin
+from scheduler_core.framework.plugin import Argument, Plugin, number
 from scheduler_core.framework.session import Session
 from scheduler_core.model.node_refusal import NodeRefusal
 from scheduler_core.model.pod import ServiceType
@@ -32,14 +32,7 @@ from scheduler_core.state.task_class import TaskClass
 class Reservation(Plugin):
     name: ClassVar[str] = "reservation"
     arguments: ClassVar[tuple[Argument, ...]] = (
-        Argument(
-            name="waitingSeconds",
-            type="float",
-            default=0.0,
-            minimum=0.0,
-            maximum=31_536_000.0,
-            doc="a gang is elected only after it has waited so long",
-        ),
+        number("waitingSeconds", 0.0, (0.0, 31_536_000.0), "a gang is elected only after it has waited so long"),
     )
 
     def open(self, session: Session) -> None:

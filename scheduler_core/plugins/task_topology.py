@@ -20,7 +20,7 @@ import numpy as np
 
 from scheduler_core.algorithms.buckets import Bucket, Member, Wishes, attraction, fill, wishes
 from scheduler_core.framework.forms import Form, StaticKey, Suspects
-from scheduler_core.framework.plugin import Argument, Plugin
+from scheduler_core.framework.plugin import Argument, Plugin, number
 from scheduler_core.framework.session import Session
 from scheduler_core.model.resources import MILLI
 from scheduler_core.state.axes import FIRST_SCALAR
@@ -49,13 +49,8 @@ class Topology:
 class TaskTopology(Plugin):
     name: ClassVar[str] = "task-topology"
     arguments: ClassVar[tuple[Argument, ...]] = (
-        Argument(
-            name="task-topology.weight",
-            type="int",
-            default=1,
-            minimum=0,
-            maximum=1_000_000,
-            doc="weight of the score for nodes with room for a task's bucket",
+        number(
+            "task-topology.weight", 1, (0, 1_000_000), "weight of the score for nodes with room for a task's bucket"
         ),
     )
 

@@ -16,7 +16,7 @@ import numpy as np
 from scheduler_core.framework.forms import Form, Term
 from scheduler_core.framework.kernels.terms import STATIC
 from scheduler_core.framework.node_scores import ScoredByTerms
-from scheduler_core.framework.plugin import Argument
+from scheduler_core.framework.plugin import Argument, number
 from scheduler_core.framework.session import Session
 from scheduler_core.model.node_refusal import NodeRefusal
 from scheduler_core.state.axes import CPU, MEMORY
@@ -28,7 +28,7 @@ MAX_SCORE = 100.0
 
 
 def _weight(name: str, default: int, doc: str) -> Argument:
-    return Argument(name=name, type="int", default=default, minimum=0, maximum=1_000_000, doc=doc)
+    return number(name, default, (0, 1_000_000), doc)
 
 
 class Usage(ScoredByTerms):

@@ -17,7 +17,7 @@ from scheduler_core.actions.support.nomination import Eligibility
 from scheduler_core.actions.support.reservations import RESERVATION_SECONDS
 from scheduler_core.actions.support.trial import Outcome, Trial
 from scheduler_core.algorithms.victims import Unit
-from scheduler_core.framework.plugin import Argument
+from scheduler_core.framework.plugin import Argument, number, switch
 from scheduler_core.framework.quota_room import quota_room
 from scheduler_core.framework.session import Session
 from scheduler_core.model.podgroup import GangPhase
@@ -26,17 +26,13 @@ from scheduler_core.state.axes import CPU, MEMORY
 from scheduler_core.state.status import BOUND, PIPELINED, RUNNING
 
 ARGUMENTS: tuple[Argument, ...] = (
-    Argument(
-        name="maxDomains",
-        type="int",
-        default=8,
-        minimum=1,
-        maximum=10_000,
-        doc="how many topology domains are looked at; there is one, the whole cluster, so it changes nothing",
+    number(
+        "maxDomains",
+        8,
+        (1, 10_000),
+        "how many topology domains are looked at; there is one, the whole cluster, so it changes nothing",
     ),
-    Argument(
-        name="allowWholeBundle", type="bool", default=True, doc="gangs may be evicted whole, not only their surplus"
-    ),
+    switch("allowWholeBundle", True, "gangs may be evicted whole, not only their surplus"),
     RESERVATION_SECONDS,
 )
 

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 
 from scheduler_core.actions.support.placement import allowed_options
 from scheduler_core.framework.candidates import Spot
-from scheduler_core.framework.plugin import Argument
+from scheduler_core.framework.plugin import number
 from scheduler_core.framework.session import Session
 from scheduler_core.framework.statement import Statement
 from scheduler_core.model.memory import Reservation, Rest
@@ -14,13 +14,11 @@ from scheduler_core.model.resources import MILLI
 from scheduler_core.model.rules import Rule
 from scheduler_core.state.status import TaskStatus
 
-RESERVATION_SECONDS = Argument(
-    name="reservationSeconds",
-    type="float",
-    default=120.0,
-    minimum=1.0,
-    maximum=86400.0,
-    doc="how long freed room stays promised to the gang it was freed for; more than grace + controller delay",
+RESERVATION_SECONDS = number(
+    "reservationSeconds",
+    120.0,
+    (1.0, 86400.0),
+    "how long freed room stays promised to the gang it was freed for; more than grace + controller delay",
 )
 # Policies after which the job does not come back; and a bound, so that memory cannot grow for ever.
 _ENDS = (EvictedPolicy.ABORT_JOB, EvictedPolicy.TERMINATE_JOB)
