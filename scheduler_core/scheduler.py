@@ -65,11 +65,8 @@ def run_session(
     """Decide what one session of the policy does to the snapshot.
 
     Args:
-        snapshot: the cluster.
-        policy: actions in order and plugins in tiers.
-        now: seconds since the epoch.
-        seed: for policies that draw lots; the same seed decides the same.
-        memory: what the session before returned.
+        snapshot: the cluster. policy: actions in order and plugins in tiers. now: seconds since the epoch.
+        seed: for policies that draw lots; the same seed decides the same. memory: what the session before returned.
         workspace: keeps decoded rows between sessions of one cluster; changes speed, never the result.
         timer: monotonic seconds, for ``timings_ms``; None = no timings.
         explain: gangs whose reason gets a verified remedy; True = the first waiting ones.

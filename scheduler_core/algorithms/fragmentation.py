@@ -30,10 +30,8 @@ class Mix(NamedTuple):
     Attributes:
         cpu, memory: int64 (M,), milli-cores and MiB.
         kind: int64 (M,), what it asks of each card that it uses, -1 for a task without cards.
-        number: int64 (M,), on how many cards.
-        share: float64 (M,), how often it comes; they add up to 1.
-        need: int64 (kinds,), milli-cards of one card.
-        serves: bool (kinds, C), the card types that will do.
+        number: int64 (M,), on how many cards. share: float64 (M,), how often it comes; they add up to 1.
+        need: int64 (kinds,), milli-cards of one card. serves: bool (kinds, C), the card types that will do.
         fitting, usable: int64 (kinds,), scratch."""
 
     cpu: Ints

@@ -12,8 +12,7 @@ def service_type(annotation: str, owner_kind: str, queue_type: str, by_owner: Ma
     """Service type of a gang.
 
     Args:
-        annotation: ``volcano.sh/service.type`` of the PodGroup, empty = unset.
-        owner_kind: kind of what owns the pods.
+        annotation: ``volcano.sh/service.type`` of the PodGroup, empty = unset. owner_kind: kind of what owns the pods.
         queue_type: ``tidesched.io/service-type`` of the queue, empty = the queue says nothing.
         by_owner: argument ``podOwnerReferenceToServiceType``."""
     if annotation:

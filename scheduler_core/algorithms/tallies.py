@@ -35,8 +35,7 @@ def beyond_minimum(
         counts: int64 (statuses, gangs), members by status. least: int64 (gangs,), the minimum, of which members in the
             status ``ended`` are a part.
         chosen: bool by status, who is in place. cls, card: int32 (tasks,). queue: int32 (gangs,), -1 = none.
-        charge: int64 (3, classes), cpu, memory and milli-cards of a task.
-        out: int64 (2 + card types, queues).
+        charge: int64 (3, classes), cpu, memory and milli-cards of a task. out: int64 (2 + card types, queues).
 
     Returns:
         bool (gangs,): those whose members differ, so that it matters which are the surplus; nothing was added for them.

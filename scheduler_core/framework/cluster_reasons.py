@@ -124,8 +124,6 @@ class ClusterReasons:
             nodes=room.refused_nodes(tasks[0] if rehearsed.task < 0 else rehearsed.task),
         )
 
-    # Rehearsal --------------------------------------------------------------------------------------------------
-
     def rehearse(self, gang: int, tasks: list[int]) -> Rehearsed:
         """Place the waiting tasks of a gang one after another, and undo all of it. O(tasks x nodes), bounded for the
         whole session."""

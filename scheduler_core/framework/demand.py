@@ -15,8 +15,7 @@ class Demand(msgspec.Struct, frozen=True, gc=False):
     """CPU, memory and cards of several tasks together, as they count against a quota.
 
     Attributes:
-        cpu_milli, memory_mib: milli-cores, MiB.
-        cards: milli-cards by the tuple of card positions of which any will do.
+        cpu_milli, memory_mib: milli-cores, MiB. cards: milli-cards by the tuple of card positions of which any will do.
         unnamed: the same for requests that name no card but a resource.
         unknown: milli-cards by name that no node has."""
 
@@ -61,11 +60,9 @@ class Shortfall(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     """A refusal because of an amount; all numbers in the canonical unit of ``resource``.
 
     Attributes:
-        code: the reason that it leads to.
-        resource: ``cpu``, ``memory`` or a card (``A|B`` for a choice).
+        code: the reason that it leads to. resource: ``cpu``, ``memory`` or a card (``A|B`` for a choice).
         requested, limit, allocated, inqueue: what is asked, what is allowed, what is in use, what is promised.
-        short: how much more would be needed.
-        queue: whose limit, empty for the cluster's.
+        short: how much more would be needed. queue: whose limit, empty for the cluster's.
         whose: whose limit it is in words, where it is no queue's."""
 
     code: ReasonCode

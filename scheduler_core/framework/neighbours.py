@@ -52,8 +52,6 @@ class Neighbours:
         self._held_by: dict[tuple[int, ...], Ints] = {}
         self._holders: dict[str, dict[int, list[_Held]]] = {}
 
-    # Required terms --------------------------------------------------------------------------------------------
-
     def affinity(self, cls: TaskClass) -> tuple[Bools, Bools]:
         """Nodes next to pods that all required terms speak of: at once, and once promises are kept. Where there are
         none at all, a pod that matches its own terms may be the first, on any node with the labels."""
@@ -88,8 +86,6 @@ class Neighbours:
     def is_unwanted(self, cls: TaskClass) -> bool:
         """Whether the anti-affinity of any pod speaks of the class."""
         return any(True for _ in self._meant("anti", cls))
-
-    # Spread ----------------------------------------------------------------------------------------------------
 
     def spread(self, cls: TaskClass) -> Iterator[tuple[Bools, Bools]]:
         """For each hard constraint: nodes that have the label, and those whose place is within the skew."""
@@ -134,8 +130,6 @@ class Neighbours:
             mask &= self._index.intolerable(cls.tolerations, preferred=False) == 0
         return mask
 
-    # Preferences -----------------------------------------------------------------------------------------------
-
     def has_preferences(self, cls: TaskClass) -> bool:
         """Whether the class prefers the company or absence of others, or others prefer its."""
         if cls.relations is not None and cls.relations.preferred:
@@ -154,8 +148,6 @@ class Neighbours:
             counts, places = self._counts(self._of_classes(holders), key, self._later)
             raw += weight * counts[places]
         return stretched(raw) if among is None else _scaled_among(raw, among, stretched)
-
-    # Pods ------------------------------------------------------------------------------------------------------
 
     def _away(self, terms: Iterable[tuple[Ints, str]]) -> tuple[Bools, Bools]:
         now: Bools = np.ones(len(self._session.nodes), dtype=np.bool_)

@@ -24,11 +24,9 @@ class Argument(msgspec.Struct, frozen=True, gc=False, kw_only=True):
             any key that begins so; its value is then a mapping from the text of the placeholder, ``{}`` by default.
         type: ``bool``, ``int``, ``float``, ``str``, ``list`` (of strings), ``map`` (string to string), ``weights``
             (name to number, or a list of ``{name, weight}``) or ``records`` (a list of mappings with ``fields``).
-        default: value when the file says nothing.
-        minimum, maximum: bounds of a number, both included; None = open.
+        default: value when the file says nothing. minimum, maximum: bounds of a number, both included; None = open.
         choices: the words that a ``str`` (or the values of a ``map``) may be; empty = any.
-        doc: one line for the reference page.
-        aliases: other spellings that are accepted.
+        doc: one line for the reference page. aliases: other spellings that are accepted.
         fields: what each entry of ``records`` holds; every field must be there."""
 
     name: str
@@ -66,8 +64,7 @@ class Plugin(ExtensionPoints):
     combined with the others by :mod:`scheduler_core.framework.combine`.
 
     Attributes:
-        name: as written in the policy file.
-        arguments: what it declares; values arrive checked and complete.
+        name: as written in the policy file. arguments: what it declares; values arrive checked and complete.
         not_built: arguments that Volcano has and this plugin does not have yet.
         gangs_fall_whole: its presence means that reclaim takes gangs whole (contracts 3.2).
         keeps_minimum: where it says when gangs are ready, none starts with fewer members than minMember.

@@ -76,8 +76,6 @@ class SchedulingQueue:
         entry = self._pods[pod]
         return entry.tried + self.wait(entry)
 
-    # Moves ------------------------------------------------------------------------------------------------------
-
     def add(self, pod: str, digest: str = "") -> None:
         """A new pod; one that is known already stays where it is."""
         if pod not in self._pods:
@@ -143,5 +141,3 @@ class SchedulingQueue:
     def _moved(self, entry: QueuedPod, now: float) -> QueuedPod:
         due = now >= entry.tried + self.wait(entry)
         return msgspec.structs.replace(entry, where=Where.ACTIVE if due else Where.BACKING_OFF)
-
-    # Nominations ------------------------------------------------------------------------------------------------

@@ -64,8 +64,7 @@ class Trace:
         fallen: gangs of which members were evicted.
         reclaim_refusals: gang -> rule by candidate gang, for a reclaim that came to nothing.
         notes: gang -> a sentence that its reason ends with, if it still waits.
-        cooling: lasting name -> rest of a gang that was evicted.
-        counters: how often something was done, by name."""
+        cooling: lasting name -> rest of a gang that was evicted. counters: how often something was done, by name."""
 
     def __init__(self) -> None:
         self.enqueue_refusals = Refusals()

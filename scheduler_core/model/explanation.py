@@ -9,8 +9,7 @@ class NodeCandidate(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     """One node and one kind of member.
 
     Attributes:
-        fits: ``now``, ``later`` (once what leaves has left) or empty.
-        refusal: the first obstacle, empty where it fits.
+        fits: ``now``, ``later`` (once what leaves has left) or empty. refusal: the first obstacle, empty where it fits.
         resource, requested, free: where an amount is short, in the units of the result (milli-cores, bytes, counts).
         score: what the policy gives the node."""
 

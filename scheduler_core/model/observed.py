@@ -10,8 +10,7 @@ class NumaTopology(msgspec.Struct, frozen=True, gc=False, kw_only=True, omit_def
         policy: topology manager policy of the kubelet: ``none``, ``best-effort``, ``restricted``, ``single-numa-node``.
         static_cpus: the kubelet gives whole CPUs away (CPU manager policy ``static``).
         cells: NUMA cell of each CPU, by CPU number. cores, sockets: likewise.
-        free: CPU numbers that are not given to any container.
-        reserved_milli: CPU set aside for the system."""
+        free: CPU numbers that are not given to any container. reserved_milli: CPU set aside for the system."""
 
     name: str
     policy: str = "none"

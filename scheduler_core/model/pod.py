@@ -66,13 +66,11 @@ class Pod(msgspec.Struct, frozen=True, gc=False, kw_only=True, omit_defaults=Tru
         scheduled: when it was bound, as far as a cool-down asks for it; None = not known.
         nominated_node: ``status.nominatedNodeName``: where preemption makes room for it.
         cpu_milli, memory_mib: effective request (sum of containers, at least the largest init container, overhead).
-        scalars: other extended resources that are not cards, in whole units.
-        card: what it asks of cards, or None.
+        scalars: other extended resources that are not cards, in whole units. card: what it asks of cards, or None.
         card_indices: which cards of its node (row numbers within the node and card type) it holds, when known.
         group: name of its PodGroup in the same namespace; the serde fills it in for pods without one (see 5.3 of
             the semantics), so it is never empty for a pod that is to be scheduled.
-        preemptable: what the pod itself says; None = unset.
-        gated: has scheduling gates.
+        preemptable: what the pod itself says; None = unset. gated: has scheduling gates.
         relations: what it says of other pods; None = nothing.
         claims: names of the volume claims that it mounts, in its own namespace, those of ephemeral volumes included.
         images: of its containers, with their tag.

@@ -27,8 +27,7 @@ class Policy(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     Attributes:
         actions: names in order. tiers: plugins that vote together, the first tier first.
         profiles: tiers for the pods of certain schedulers, in the order in which they decide; after ``tiers``.
-        action_arguments: from ``configurations``, by action.
-        compatibility: ``""`` or ``"volcano"``.
+        action_arguments: from ``configurations``, by action. compatibility: ``""`` or ``"volcano"``.
         source: the text it was read from.
         warnings: what in it has no effect, one sentence each (only with ``compatibility: volcano``)."""
 

@@ -69,10 +69,8 @@ class ReasonNumbers(msgspec.Struct, frozen=True, gc=False, kw_only=True, omit_de
     Attributes:
         field: path of the field that the scheduler does not support.
         resource: card name (``A|B`` for a choice), ``cpu``, ``memory``, ``pods`` or another resource of a node.
-        requested, limit, allocated, inqueue, free, short: of that resource.
-        holders: at most ten, the largest first.
-        position: place in the queue, 1 = next.
-        nodes: how many nodes said no, by reason."""
+        requested, limit, allocated, inqueue, free, short: of that resource. holders: at most ten, the largest first.
+        position: place in the queue, 1 = next. nodes: how many nodes said no, by reason."""
 
     field: str | None = None
     resource: str | None = None

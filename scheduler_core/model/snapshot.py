@@ -24,8 +24,7 @@ class Snapshot(msgspec.Struct, frozen=True, gc=False, kw_only=True, omit_default
     Attributes:
         nodes, queues, priority_classes: by name.
         pods: by namespace/name; those of other schedulers too, they take room.
-        pod_groups: by namespace/name, the made ones included.
-        card_types: discovered from the nodes, by name.
+        pod_groups: by namespace/name, the made ones included. card_types: discovered from the nodes, by name.
         namespaces: those that are known with their labels, by name.
         claims, volumes, storage_classes: by namespace/name, name, name.
         resource_quotas, disruption_budgets: by namespace/name.

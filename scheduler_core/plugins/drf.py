@@ -62,8 +62,6 @@ class Drf(Plugin):
                 self._problems[number] = f"queue {queue.name}: annotations {HIERARCHY} and -weights: {error}"
         return ((queue.name, float(queue.weight)),)
 
-    # Gangs --------------------------------------------------------------------------------------------------------
-
     def job_problem(self, gang: int) -> str | None:
         """A place in the tree that cannot be read."""
         return self._problems.get(self.session.queue_of(gang))
@@ -110,8 +108,6 @@ class Drf(Plugin):
             else:
                 refused[task] = Rule.SMALLER_SHARE.text()
         return Opinion(frozenset(allowed), refused)
-
-    # The tree -----------------------------------------------------------------------------------------------------
 
     def queue_order(self, queue: int) -> tuple[tuple[Key, ...] | CommonLevels, ...]:
         """Level by level, of equal ones the shorter path first; no order without ``enableHierarchy``. Upstream compares

@@ -105,8 +105,6 @@ class Extender(Plugin):
         self._ask("onSessionClose", dict)
         return {}
 
-    # Placement --------------------------------------------------------------------------------------------------
-
     def task_predicate(self, task: int) -> tuple[str, Bools] | None:
         """Nodes that the service does not refuse; none where it cannot be asked and matters."""
         if not self._asks("predicate", task):
@@ -126,8 +124,6 @@ class Extender(Plugin):
         answer = self._ask("prioritize", lambda: {"task": self._task(task), "nodes": list(nodes)})
         scores = _mapping(answer, "scores") or {}
         return np.array([_number(scores.get(node, 0)) for node in nodes], dtype=np.float64)
-
-    # Victims ----------------------------------------------------------------------------------------------------
 
     def preemptable(self, evictor: int, candidates: Sequence[int]) -> Opinion:
         return self._victims("preemptable", evictor, candidates)
@@ -155,8 +151,6 @@ class Extender(Plugin):
         allowed = frozenset(task for task in candidates if self.session.tasks.keys[task] in names)
         return Opinion(allowed, {task: Rule.EXTENDER_OTHERS.text() for task in candidates if task not in allowed})
 
-    # Gangs and queues -------------------------------------------------------------------------------------------
-
     def overused(self, queue: int) -> bool:
         if not self._verb("queueOverused"):
             return False
@@ -180,8 +174,6 @@ class Extender(Plugin):
     def _truth(self, verb: str, sent: dict[str, Any], key: str, *, failed: bool) -> bool:
         answer = (self._ask(verb, lambda: sent) or {}).get(key)
         return answer if isinstance(answer, bool) else failed
-
-    # Questions --------------------------------------------------------------------------------------------------
 
     def _verb(self, verb: str) -> str:
         return str(self.values[f"extender.{verb}Verb"])

@@ -79,8 +79,6 @@ class Proportion(Plugin):
             return [StaticKey(priorities), ShareKey(deserved, rows.sums)]
         return None
 
-    # Orders -------------------------------------------------------------------------------------------------------
-
     def queue_order(self, queue: int) -> tuple[int, float]:
         """Higher priority first, then the one with less of what it deserves."""
         return -self.session.ledger.queues[queue].priority, self.queue_share(queue)
@@ -95,8 +93,6 @@ class Proportion(Plugin):
 
     def queue_deserved(self, queue: int) -> Amount:
         return self.rows.amount(self.deserved[queue])
-
-    # Admission ----------------------------------------------------------------------------------------------------
 
     def job_enqueueable(self, gang: int, demand: Demand) -> Ballot | Shortfall:
         """minimum + allocated + promised - elastic fits the most that the queue may use."""
@@ -132,8 +128,6 @@ class Proportion(Plugin):
             queue=self.session.ledger.queues[queue].name,
         )
 
-    # Allocation ---------------------------------------------------------------------------------------------------
-
     def overused(self, queue: int) -> bool:
         """It has all that it deserves, of everything; a promise must still become a place."""
         rows = zip(self.deserved[queue], self.rows.bound(queue), strict=True)
@@ -152,8 +146,6 @@ class Proportion(Plugin):
         )
 
     preemptive = allocatable
-
-    # Victims ------------------------------------------------------------------------------------------------------
 
     def reclaimable(self, reclaimer: int, candidates: Sequence[int]) -> Opinion:
         """While their queue uses more than it deserves, in the order given."""

@@ -91,8 +91,6 @@ class Tdm(ScoredByTerms):
     def _is_open(self, window: Window, clock: ZoneInfo) -> bool:
         return window.contains(self.session.now, clock, past_midnight=not self.session.compat)
 
-    # Placement --------------------------------------------------------------------------------------------------
-
     def predicate(self, cls: TaskClass) -> Iterator[tuple[str, Bools]]:
         """Nodes outside the zones, and for revocable tasks those of open zones."""
         yield NodeRefusal.REVOCABLE_ZONE, ~self._private | self._lent if _revocable(cls) else ~self._private
@@ -107,8 +105,6 @@ class Tdm(ScoredByTerms):
             return [StaticKey(np.array(kept, dtype=np.int64))]
         return None
 
-    # Orders -----------------------------------------------------------------------------------------------------
-
     def job_order(self, gang: int) -> tuple[bool]:
         """Gangs that are not preemptable go first."""
         return (self._preemptable_gang(gang),)
@@ -119,8 +115,6 @@ class Tdm(ScoredByTerms):
 
     def _preemptable_gang(self, gang: int) -> bool:
         return self.session.group(gang).preemptable is True
-
-    # Eviction ---------------------------------------------------------------------------------------------------
 
     def preemptable(self, preemptor: int, candidates: Sequence[int]) -> Opinion:
         """Preemptable tasks that run outside the zones, for a preemptor that is neither preemptable nor revocable."""

@@ -38,8 +38,7 @@ def check_shape(text: str, *, twice: bool = True, most: int | None = None, repea
     """Refuse a text that nests too deep, repeats too much, holds itself, has a number without an end or a key twice.
 
     Args:
-        twice: False = the caller looks at keys itself.
-        most: keys and values that the text may have; None = any number.
+        twice: False = the caller looks at keys itself. most: keys and values that the text may have; None = any number.
         repeats: values that its aliases may repeat in one document.
 
     Raises:

@@ -32,8 +32,7 @@ class Change(msgspec.Struct, frozen=True, gc=False):
     Attributes:
         verb: ``upsert`` or ``delete``.
         kind: ``Pod``, ``PodGroup``, ``Job``, ``ReplicaSet``, ``Queue``, ``Node`` or ``PriorityClass``.
-        key: ``namespace/name``, or ``name`` for kinds without a namespace.
-        cause: why.
+        key: ``namespace/name``, or ``name`` for kinds without a namespace. cause: why.
         value: the object as after the change; for ``delete`` as it was last."""
 
     verb: str

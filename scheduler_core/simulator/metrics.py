@@ -190,10 +190,6 @@ class Metrics:
         )
 
 
-def _stood(pod: Pod) -> bool:
-    return bool(pod.node) and pod.deleted is None and not pod.finished
-
-
 def _percentiles(samples: list[float]) -> dict[str, float | None]:
     """Nearest-rank percentiles; None where nothing was measured."""
     ordered = sorted(samples)

@@ -70,8 +70,7 @@ def replay(
     Args:
         queues: instead of one inference and one training queue for each card type.
         priority_classes: beside the four that every replay has.
-        trace: where to write a line for each thing that happens to a pod.
-        progress: called after each session.
+        trace: where to write a line for each thing that happens to a pod. progress: called after each session.
 
     Raises:
         BadInput: an option, a line of a file or the queues cannot be used."""

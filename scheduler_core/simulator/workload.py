@@ -52,8 +52,7 @@ class Workload(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc
     """A training Job or an inference service.
 
     Attributes:
-        min_member: how many pods must run together.
-        evicted_policy: what the job's controller does after an eviction.
+        min_member: how many pods must run together. evicted_policy: what the job's controller does after an eviction.
         duration: seconds from the moment ``min_member`` pods run until it is done; None = for ever.
         ttl_seconds: how long a finished Job is kept; None = for ever.
         submitted: when it was first handed in, seconds since the epoch; None = the moment of ``submit``.

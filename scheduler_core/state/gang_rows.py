@@ -79,8 +79,6 @@ class GangRows:
         other._facts, other._queue_ids = self._facts.at(np.arange(len(self._queue_ids))), self._queue_ids.copy()
         return other
 
-    # PodGroups -------------------------------------------------------------------------------------------------------
-
     def apply(self, step: Step) -> None:
         """Follow the PodGroups of a snapshot to the next. O(changes), and a copy of the lists when some come or go."""
         if not (step.removed or step.added or step.changed):
@@ -176,8 +174,6 @@ class GangRows:
         if not self._has_group[number] and not self._members[number]:
             del self._number[self._names[number]]
             self._free.append(number)
-
-    # Members ---------------------------------------------------------------------------------------------------------
 
     def change_members(
         self, gone: dict[int, list[int]], come: dict[int, list[int]], ranks: list[tuple[float, float, str]],

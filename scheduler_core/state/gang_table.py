@@ -33,8 +33,7 @@ class GangTable:
     Attributes:
         groups: the PodGroups. names: namespace/name. lasting: the name that one made anew would have too.
         numbers: int64 (G,), what the workspace calls the gang in every session. name_rank: int64 (G,), place by name.
-        queue: int32 (G,), position in the ledger, -1 = the queue does not exist.
-        min_member: int64 (G,).
+        queue: int32 (G,), position in the ledger, -1 = the queue does not exist. min_member: int64 (G,).
         queue_list, least: ``queue`` and ``min_member`` once more as lists, for look-ups of one gang.
         counts: int64 (statuses, G), members by status.
         ready_count, scheduled_count, valid_count: int64 (G,), sums of ``counts`` over the statuses of those names.

@@ -23,8 +23,7 @@ class TaskClass:
     """What a task needs, without who it is.
 
     Attributes:
-        index: position in :class:`ClassTable`.
-        request: int64 (R,), the rows of the node table.
+        index: position in :class:`ClassTable`. request: int64 (R,), the rows of the node table.
         rows: the rows of ``request`` that are not zero.
         cards: positions on the card axis that will do, the preferred first; empty = asks for no card.
         milli: milli-cards in all. whole: cards that must be entirely free. share: milli-cards of one card.

@@ -117,8 +117,6 @@ class Startable:
                 single[first + index] += each
         return nodes, single
 
-    # What gangs need --------------------------------------------------------------------------------------------
-
     def _learn(self, gangs: Iterable[int]) -> None:
         """Write down the needs of gangs of which they are not known yet; equal ones once."""
         new = [gang for gang in gangs if not self._known[gang]]

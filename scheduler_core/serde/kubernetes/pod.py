@@ -56,8 +56,7 @@ class PodRecord(msgspec.Struct, frozen=True):
         names: card types of ``volcano.sh/card.name``. share: milli-cards of ``tidesched.io/card-milli``, or 0.
         owner: its controller with the API version. problem: why it cannot be scheduled as written.
         job: namespace/name of the Volcano Job that owns it, where it names no PodGroup: it belongs to that of the Job.
-        unsupported: path of the first field that asks for what the scheduler does not do.
-        latest: its latest time."""
+        unsupported: path of the first field that asks for what the scheduler does not do. latest: its latest time."""
 
     pod: Pod
     has_priority: bool
