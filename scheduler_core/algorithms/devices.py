@@ -21,12 +21,9 @@ ALL_CORES = 100
 
 
 class Wish(msgspec.Struct, frozen=True):
-    """What a pod asks of single devices.
-
-    Attributes:
-        count: devices. alone: they must be idle and serve no other task then.
-        memory: on each, as the device counts it. percent: of its memory instead, 0 = not asked for.
-        cores: percent of its cores; 100 = alone."""
+    """What a pod asks of single devices. ``count``: devices. ``alone``: they must be idle and serve no other task then.
+    ``memory``: on each, as the device counts it. ``percent``: of its memory instead, 0 = not asked for. ``cores``:
+    percent of its cores; 100 = alone."""
 
     count: int
     alone: bool = False

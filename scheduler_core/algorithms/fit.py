@@ -19,9 +19,7 @@ def resource_fit(free: Ints, request: Ints, rows: Sequence[int]) -> Bools:
 
 
 def card_fit(whole_free: Ints, best_free: Ints, whole: int, share: int) -> Bools:
-    """Nodes with room on single cards of one type.
-
-    Args:
-        whole_free: int64 (N,), entirely free cards. best_free: int64 (N,), the largest free part of one card.
-        whole: cards needed entirely. share: milli-cards needed on one card (then ``whole`` is 0)."""
+    """Nodes with room on single cards of one type. ``whole_free``: int64 (N,), entirely free cards. ``best_free``:
+    int64 (N,), the largest free part of one card. ``whole``: cards needed entirely. ``share``: milli-cards needed on
+    one card (then ``whole`` is 0)."""
     return best_free >= share if share else whole_free >= whole

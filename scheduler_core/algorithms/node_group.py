@@ -9,10 +9,8 @@ from scheduler_core.model.resources import MILLI
 
 class Need(msgspec.Struct, frozen=True, gc=False):
     """Equal tasks: amount by resource row (those above zero), card types that will do, cards or a share of one.
-
-    Attributes:
-        request: (row, amount) pairs. cards: positions on the card axis. whole: cards; share: milli-cards of one card.
-        count: how many tasks."""
+    ``request``: (row, amount) pairs. ``cards``: positions on the card axis. ``whole``: cards; ``share``: milli-cards of
+    one card. ``count``: how many tasks."""
 
     request: tuple[tuple[int, int], ...]
     cards: tuple[int, ...]

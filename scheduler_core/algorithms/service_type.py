@@ -9,12 +9,9 @@ _BY_NAME = {member.value: member for member in ServiceType}
 
 
 def service_type(annotation: str, owner_kind: str, queue_type: str, by_owner: Mapping[str, str]) -> ServiceType:
-    """Service type of a gang.
-
-    Args:
-        annotation: ``volcano.sh/service.type`` of the PodGroup, empty = unset. owner_kind: kind of what owns the pods.
-        queue_type: ``tidesched.io/service-type`` of the queue, empty = the queue says nothing.
-        by_owner: argument ``podOwnerReferenceToServiceType``."""
+    """Service type of a gang. ``annotation``: ``volcano.sh/service.type`` of the PodGroup, empty = unset.
+    ``owner_kind``: kind of what owns the pods. ``queue_type``: ``tidesched.io/service-type`` of the queue, empty = the
+    queue says nothing. ``by_owner``: argument ``podOwnerReferenceToServiceType``."""
     if annotation:
         own = _BY_NAME.get(annotation, ServiceType.UNKNOWN)
     else:

@@ -46,8 +46,6 @@ class Needs(msgspec.Struct, frozen=True):
 
 
 class Storage:
-    """The volumes of one snapshot."""
-
     def __init__(self, snapshot: Snapshot, index: NodeIndex) -> None:
         self._index = index
         self._nodes = snapshot.nodes

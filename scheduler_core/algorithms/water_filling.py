@@ -67,10 +67,8 @@ def real_capability(
     total: Sequence[int], guaranteed: Sequence[int], own: Sequence[int], capability: Sequence[int | None]
 ) -> list[int]:
     """The most that a queue may ever use: what others have no guarantee of, its own guarantee, at most its capability.
-
-    Args:
-        total: of those who share. guaranteed: of all of them together, the own one included.
-        own: its guarantee. capability: None = no limit of its own."""
+    ``total``: of those who share. ``guaranteed``: of all of them together, the own one included. ``own``: its
+    guarantee. ``capability``: None = no limit of its own."""
     rows = zip(total, guaranteed, own, capability, strict=True)
     return [
         real if cap is None else min(real, cap) for real, cap in ((max(0, t - g) + o, cap) for t, g, o, cap in rows)

@@ -28,7 +28,6 @@ def write_bytes(name: str, content: bytes) -> None:
 
 
 def shown(name: str) -> str:
-    """The name as messages have it."""
     return "<stdin>" if name == STDIN else name
 
 

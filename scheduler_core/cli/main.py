@@ -68,7 +68,6 @@ def wants_json(arguments: Sequence[str]) -> bool:
 
 
 def report(error: BadInput, as_json: bool) -> None:
-    """One line on stderr."""
     if as_json:
         print(json.dumps(error.to_json(), ensure_ascii=False, sort_keys=True), file=sys.stderr)
         return

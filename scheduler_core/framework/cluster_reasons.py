@@ -27,11 +27,9 @@ class Found(NamedTuple):
 
 
 class Rehearsed(NamedTuple):
-    """What came of placing a gang: ``lack`` of the first member without a place, and how it was refused.
-
-    Attributes:
-        fits: all members found a place. task: the first that did not. nodes: refused nodes by reason.
-        placed: how many members found one before it."""
+    """What came of placing a gang: ``lack`` of the first member without a place, and how it was refused. ``fits``: all
+    members found a place. ``task``: the first that did not. ``nodes``: refused nodes by reason. ``placed``: how many
+    members found one before it."""
 
     fits: bool
     task: int = -1

@@ -12,12 +12,9 @@ _Key = TypeVar("_Key")
 
 
 class Demand(msgspec.Struct, frozen=True, gc=False):
-    """CPU, memory and cards of several tasks together, as they count against a quota.
-
-    Attributes:
-        cpu_milli, memory_mib: milli-cores, MiB. cards: milli-cards by the tuple of card positions of which any will do.
-        unnamed: the same for requests that name no card but a resource.
-        unknown: milli-cards by name that no node has."""
+    """CPU, memory and cards of several tasks together, as they count against a quota. ``cpu_milli``, ``memory_mib``:
+    milli-cores, MiB. ``cards``: milli-cards by the tuple of card positions of which any will do. ``unnamed``: the same
+    for requests that name no card but a resource. ``unknown``: milli-cards by name that no node has."""
 
     cpu_milli: int = 0
     memory_mib: int = 0

@@ -82,7 +82,6 @@ class Promises(Mapping[int, Demand]):
         self._minimums: Minimums | None = None
 
     def copy(self) -> Promises:
-        """The same promises, apart."""
         other = Promises(len(self._held))
         other._single, other._held, other._minimums = dict(self._single), self._held.copy(), self._minimums
         return other

@@ -18,12 +18,9 @@ from scheduler_core.state.status import Ints
 
 
 class Book:
-    """Rows cpu, memory, cards by type (as in the queue ledger), all in canonical units.
-
-    Attributes:
-        code, queue: what a shortfall is called, and whose limit it is (empty = the cluster's).
-        names: card types. limits, used, promised: by row.
-        choices: promised milli-cards by the card types of which any will do."""
+    """Rows cpu, memory, cards by type (as in the queue ledger), all in canonical units. ``code``, ``queue``: what a
+    shortfall is called, and whose limit it is (empty = the cluster's). ``names``: card types. ``limits``, ``used``,
+    ``promised``: by row. ``choices``: promised milli-cards by the card types of which any will do."""
 
     def __init__(
         self,

@@ -19,11 +19,9 @@ _MANY = 1 << 40
 
 
 class Lack(msgspec.Struct, frozen=True, gc=False):
-    """Why tasks of one class have no place.
-
-    Attributes:
-        code: NoNodeMatches, WaitingForResources or Fragmented. resource: the one that is short; empty for no node.
-        short: how much more of it would have to be free, in the units of results. cls: of the tasks."""
+    """Why tasks of one class have no place. ``code``: NoNodeMatches, WaitingForResources or Fragmented. ``resource``:
+    the one that is short; empty for no node. ``short``: how much more of it would have to be free, in the units of
+    results. ``cls``: of the tasks."""
 
     code: ReasonCode
     cls: TaskClass

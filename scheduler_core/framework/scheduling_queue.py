@@ -58,11 +58,9 @@ class SchedulingQueue:
         return self._pods[pod]
 
     def entries(self) -> tuple[QueuedPod, ...]:
-        """All pods that wait, by name."""
         return tuple(self._pods[pod] for pod in sorted(self._pods))
 
     def pending(self, where: Where) -> list[str]:
-        """Pods of one queue, by name."""
         return sorted(pod for pod, entry in self._pods.items() if entry.where is where)
 
     def wait(self, entry: QueuedPod) -> float:

@@ -70,7 +70,6 @@ class Statement:
             self._do(operation.task, operation.after)
 
     def discard(self) -> None:
-        """Undo everything and close."""
         self.rollback(0)
         self.open = False
 

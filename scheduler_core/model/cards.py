@@ -12,8 +12,6 @@ WORD_BITS = 63
 
 
 class CardKind(enum.StrEnum):
-    """How a card is given out."""
-
     WHOLE = "whole"
     MIG = "mig"
     MPS = "mps"

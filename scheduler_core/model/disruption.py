@@ -25,7 +25,6 @@ class DisruptionBudget(msgspec.Struct, frozen=True, gc=False, kw_only=True):
 
     @property
     def key(self) -> str:
-        """``namespace/name``."""
         return f"{self.namespace}/{self.name}"
 
     def covers(self, pod: Pod) -> bool:

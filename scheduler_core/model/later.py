@@ -20,7 +20,6 @@ class Later(Sequence[Value]):
 
     @property
     def values(self) -> tuple[Value, ...]:
-        """All entries."""
         if self._make is not None:
             # What they are made of can go once they are there.
             self._values, self._make = tuple(self._make()), None

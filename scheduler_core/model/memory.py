@@ -34,12 +34,9 @@ class Election(msgspec.Struct, frozen=True, gc=False, kw_only=True):
 
 
 class Rest(msgspec.Struct, frozen=True, gc=False, kw_only=True):
-    """A gang that is left alone for a while.
-
-    Attributes:
-        gang: namespace/name, or the lasting name of what comes back under a new PodGroup. why: in words.
-        until: seconds since the epoch. seconds: how long; the next time it is twice as long.
-        cools: it was evicted, and rests for that alone: no longer the next time."""
+    """A gang that is left alone for a while. ``gang``: namespace/name, or the lasting name of what comes back under a
+    new PodGroup. ``why``: in words. ``until``: seconds since the epoch. ``seconds``: how long; the next time it is
+    twice as long. ``cools``: it was evicted, and rests for that alone: no longer the next time."""
 
     gang: str
     why: str
@@ -50,10 +47,8 @@ class Rest(msgspec.Struct, frozen=True, gc=False, kw_only=True):
 
 class AssumedPod(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     """A bind that was decided and that the cluster has not shown yet: the pod holds its place until ``expires``.
-
-    Attributes:
-        pod: namespace/name. uid: of the pod then, a new one of the same name is another pod.
-        node: where. card, card_indices: which cards there. made, expires: seconds since the epoch; None = binding."""
+    ``pod``: namespace/name. ``uid``: of the pod then, a new one of the same name is another pod. ``node``: where.
+    ``card``, ``card_indices``: which cards there. ``made``, ``expires``: seconds since the epoch; None = binding."""
 
     pod: str
     node: str

@@ -43,8 +43,6 @@ class PreferredNodeTerm(msgspec.Struct, frozen=True, gc=False):
 
 
 class HostPort(msgspec.Struct, frozen=True, gc=False):
-    """A port that the pod takes on its node."""
-
     port: int
     protocol: str = "TCP"
     host_ip: str = "0.0.0.0"  # noqa: S104 - what Kubernetes means by none
@@ -117,7 +115,6 @@ class Pod(msgspec.Struct, frozen=True, gc=False, kw_only=True, omit_defaults=Tru
 
     @property
     def key(self) -> str:
-        """``namespace/name``."""
         return f"{self.namespace}/{self.name}"
 
     @property

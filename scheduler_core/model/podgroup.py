@@ -114,7 +114,6 @@ class PodGroup(msgspec.Struct, frozen=True, gc=False, kw_only=True, omit_default
 
     @property
     def key(self) -> str:
-        """``namespace/name``."""
         return f"{self.namespace}/{self.name}"
 
     @property

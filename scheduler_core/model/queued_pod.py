@@ -6,8 +6,6 @@ import msgspec
 
 
 class Where(enum.StrEnum):
-    """Which of the three queues."""
-
     ACTIVE = "active"
     BACKING_OFF = "backoff"
     UNSCHEDULABLE = "unschedulable"

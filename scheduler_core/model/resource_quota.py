@@ -23,5 +23,4 @@ class ResourceQuota(msgspec.Struct, frozen=True, gc=False, kw_only=True):
 
     @property
     def key(self) -> str:
-        """``namespace/name``."""
         return f"{self.namespace}/{self.name}"

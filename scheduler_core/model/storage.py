@@ -30,7 +30,6 @@ class VolumeClaim(msgspec.Struct, frozen=True, gc=False, kw_only=True, omit_defa
 
     @property
     def key(self) -> str:
-        """``namespace/name``."""
         return f"{self.namespace}/{self.name}"
 
 

@@ -36,12 +36,9 @@ class DemoService(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class DemoTraining(msgspec.Struct, frozen=True, kw_only=True):
-    """A kind of training that one queue sees again and again.
-
-    Attributes:
-        members: sizes of its gangs, in pods. milli: milli-cards of one pod. hours: shortest and longest run.
-        weight: how often it comes, against the others of its queue.
-        aborts: an eviction ends it, its owner will hand in another; otherwise it starts again."""
+    """A kind of training that one queue sees again and again. ``members``: sizes of its gangs, in pods. ``milli``:
+    milli-cards of one pod. ``hours``: shortest and longest run. ``weight``: how often it comes, against the others of
+    its queue. ``aborts``: an eviction ends it, its owner will hand in another; otherwise it starts again."""
 
     queue: str
     name: str

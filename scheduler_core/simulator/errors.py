@@ -4,8 +4,6 @@ import enum
 
 
 class Refusal(enum.StrEnum):
-    """Why a call was refused."""
-
     NOT_FOUND = "NotFound"
     ALREADY_EXISTS = "AlreadyExists"
     INVALID = "Invalid"

@@ -49,7 +49,6 @@ class NodeUse:
         self._add(pod, card, indices, 1)
 
     def release(self, pod: Pod, card: str, indices: tuple[int, ...]) -> None:
-        """Give back what ``pod`` took."""
         self.held.discard(pod.key)
         self._add(pod, card, indices, -1)
 

@@ -30,8 +30,6 @@ _HOUR = 3600.0
 
 
 class ReplayOptions(msgspec.Struct, frozen=True, kw_only=True):
-    """What to replay, as on the command line."""
-
     nodes: Path
     pods: Path
     tide: Path | None = None

@@ -26,7 +26,6 @@ class _Sorted(Generic[_Value]):
         self._stale[key] = None
 
     def take(self) -> tuple[_Value, ...]:
-        """All values; the very same tuple as long as nothing changes."""
         if self._stale:
             if len(self._stale) * 8 > len(self._source):
                 self._keys = sorted(self._source)
@@ -77,7 +76,6 @@ class SnapshotView:
             part.touch(change.key)
 
     def take(self) -> Snapshot:
-        """The world now."""
         nodes = self._nodes.take()
         if nodes is not self._typed:
             self._typed, self._card_types = nodes, card_types(nodes)

@@ -12,8 +12,6 @@ APPS = "apps/v1"
 
 
 class OwnerKind(enum.StrEnum):
-    """Which controller looks after the pods."""
-
     JOB = "Job"
     REPLICA_SET = "ReplicaSet"
 
@@ -44,7 +42,6 @@ class PodTemplate(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True,
 
     @property
     def card(self) -> CardRequest | None:
-        """The request as the model has it."""
         return CardRequest(self.card_names, self.resource, self.card_milli) if self.card_milli else None
 
 
@@ -78,7 +75,6 @@ class Workload(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc
 
     @property
     def key(self) -> str:
-        """``namespace/name``."""
         return f"{self.namespace}/{self.name}"
 
 

@@ -30,8 +30,6 @@ DEFAULT_START_DELAY = 1.0
 
 
 class _Saved(msgspec.Struct, frozen=True, kw_only=True):
-    """A world at rest."""
-
     t: float
     seed: int
     grace_seconds: float

@@ -155,5 +155,4 @@ class GangTable:
         return int(self.scheduled_count[gang])
 
     def total(self, gang: int) -> int:
-        """N: all members."""
         return int(self.start[gang + 1] - self.start[gang])

@@ -54,7 +54,6 @@ class GroupFacts(NamedTuple):
         self.declaration[rows] = declarations
 
     def at(self, rows: npt.NDArray[np.int64]) -> GroupFacts:
-        """The rows at ``rows``, copied."""
         return GroupFacts._make(column[rows] for column in self)
 
     def grown(self, size: int) -> GroupFacts:

@@ -44,5 +44,4 @@ class Names(Sequence[str]):
 
 
 def name_of(group: PodGroup) -> str:
-    """``namespace/name``."""
     return f"{group.namespace}/{group.name}"

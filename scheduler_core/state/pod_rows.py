@@ -68,12 +68,9 @@ class Fresh:
 
 
 class PodRows:
-    """The task table of a workspace and the place of each task.
-
-    Attributes:
-        tasks: the table. slot_of: slot by namespace/name of the pod.
-        gang_number: int64 (slots,), number of the gang as in :class:`GangRows`, -1 = none.
-        wanted: the cards that each pod says it holds. dirty: positions of nodes whose pods have changed."""
+    """The task table of a workspace and the place of each task. ``tasks``: the table. ``slot_of``: slot by
+    namespace/name of the pod. ``gang_number``: int64 (slots,), number of the gang as in :class:`GangRows`, -1 = none.
+    ``wanted``: the cards that each pod says it holds. ``dirty``: positions of nodes whose pods have changed."""
 
     def __init__(
         self, capacity: int, words: int, nodes: Mapping[str, int], schedulers: tuple[str, ...], classes: ClassTable,

@@ -40,7 +40,6 @@ class Attempt:
         self.considered: Bools | None = None
 
     def refuse(self, gang: int, name: str, rule: str) -> None:
-        """A candidate stays, and why."""
         self.refused[name], self.numbers[name] = rule, gang
 
     def look(self, options: Sequence[Option], further: Sequence[Option], considered: Bools) -> None:

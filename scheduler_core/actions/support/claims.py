@@ -82,12 +82,9 @@ _VETTED_AHEAD = 32
 
 
 class CompiledClaims(CompiledTurns):
-    """Turns of claimants; :meth:`serve` serves them all.
-
-    Args:
-        forms: see :func:`plain_claims`. waiting: bool (G,), gangs that take part.
-        search: the search for victims of the action.
-        state: what a plain gang could gain where, for all of its kind; None where that is the gang's own affair."""
+    """Turns of claimants; :meth:`serve` serves them all. ``forms``: see :func:`plain_claims`. ``waiting``: bool (G,),
+    gangs that take part. ``search``: the search for victims of the action. ``state``: what a plain gang could gain
+    where, for all of its kind; None where that is the gang's own affair."""
 
     def __init__(
         self,

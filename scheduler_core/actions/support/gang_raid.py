@@ -51,8 +51,6 @@ class Terms(msgspec.Struct, frozen=True, gc=False):
 
 
 class GangRaid:
-    """One run of one of the two actions."""
-
     def __init__(self, session: Session, terms: Terms) -> None:
         self._session, self._terms = session, terms
         self._guards, self._eligible = Guards(session), Eligibility(session)

@@ -31,7 +31,6 @@ class Rotation:
         return self._session.queue_key(queue)
 
     def pop(self, queue: int) -> int:
-        """Take the best gang out of a queue."""
         heap = self._heaps[queue]
         _, gang = heapq.heappop(heap)
         if not heap:

@@ -48,7 +48,6 @@ class Voting:
         return self._known[key]
 
     def promise(self, gang: int, demand: Demand) -> None:
-        """Promise an admitted gang what it asks for."""
         promise_to(self._session, gang, demand)
         self.forget()
 

@@ -97,8 +97,6 @@ class TaskRecord(msgspec.Struct, frozen=True):
 
 
 class JobRecord(msgspec.Struct, frozen=True):
-    """A job as its controller sees it."""
-
     namespace: str
     name: str
     uid: str
@@ -120,7 +118,6 @@ class JobRecord(msgspec.Struct, frozen=True):
 
     @property
     def replicas(self) -> int:
-        """How many pods it wants in all."""
         return sum(task.replicas for task in self.tasks)
 
     @property

@@ -81,7 +81,6 @@ class Records:
         return True
 
     def sorted(self, kind: str) -> list[Any]:
-        """All records of a kind by name."""
         records = self._by_kind[kind]
         keys = self._keys.get(kind)
         if keys is None:

@@ -16,11 +16,9 @@ class Severity(enum.StrEnum):
 
 
 class Finding(msgspec.Struct, frozen=True, gc=False, kw_only=True):
-    """What is wrong, where, and what would be right.
-
-    Attributes:
-        code: stable machine word. object: ``Kind namespace/name``, or the policy.
-        path: pointer below the object (``spec.tasks[0].policies``). fix: what to write."""
+    """What is wrong, where, and what would be right. ``code``: stable machine word. ``object``: ``Kind
+    namespace/name``, or the policy. ``path``: pointer below the object (``spec.tasks[0].policies``). ``fix``: what to
+    write."""
 
     severity: Severity
     code: str

@@ -11,7 +11,6 @@ from scheduler_core.serde.lint.finding import Finding, Severity
 
 
 def lint_queue(document: Mapping[str, Any], name: str) -> Iterator[Finding]:
-    """Quota and reclaimability."""
     notes = texts(mapping(document.get("metadata")).get("annotations"))
     spec = mapping(document.get("spec"))
     path = f"metadata.annotations[{keys.CARD_QUOTA!r}]"

@@ -42,7 +42,6 @@ class Source:
         self.file = file
 
     def error(self, code: str, message: str, at: Field, *, hint: str | None = None) -> BadInput:
-        """A :class:`BadInput` at the place of ``at``."""
         value = at.value if at.fields is None and at.items is None else None
         return BadInput(code, message, file=self.file, path=at.path or None, line=at.line, value=value, hint=hint)
 

@@ -20,12 +20,9 @@ PRIORITY_CLASSES = {"Guaranteed": "pc-high", "LS": "pc-medium", "Burstable": "pc
 
 
 class TraceTask(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """One task of the trace.
-
-    Attributes:
-        card_milli: milli-cards in all, 0 for none; below 1000 a share of one card.
-        models: card types that will do, in the order of the file, each once; empty = any.
-        created: trace seconds. life: seconds from being scheduled (or made, where it never was) to its end."""
+    """One task of the trace. ``card_milli``: milli-cards in all, 0 for none; below 1000 a share of one card.
+    ``models``: card types that will do, in the order of the file, each once; empty = any. ``created``: trace seconds.
+    ``life``: seconds from being scheduled (or made, where it never was) to its end."""
 
     name: str
     cpu_milli: int
