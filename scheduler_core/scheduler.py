@@ -84,18 +84,9 @@ def run_session(
         BrokenInvariant: the tables do not add up (a bug)."""
     if policy.profiles:
         return _run_profiles(
-            snapshot,
-            policy,
-            now=now,
-            seed=seed,
-            memory=memory,
-            timer=timer,
-            explain=explain,
-            check=check,
-            reasons=reasons,
-            explain_to=explain_to,
-            extenders=extenders,
-        )
+            snapshot, policy, now=now, seed=seed, memory=memory, timer=timer, explain=explain, check=check,
+            reasons=reasons, explain_to=explain_to, extenders=extenders,
+        )  # fmt: skip
     plugins, actions = registered()
     tiers = [
         [(_lookup(plugins, "plugin", option.name)(option.arguments), option.switches) for option in tier]
@@ -198,15 +189,9 @@ def _queued(session: Session) -> dict[str, Any]:
 
 
 def _decide(
-    snapshot: Snapshot,
-    *,
-    policy: Policy,
-    now: float,
-    seed: int,
-    memory: Memory | None,
-    workspace: Workspace,
+    snapshot: Snapshot, *, policy: Policy, now: float, seed: int, memory: Memory | None, workspace: Workspace,
     extenders: ExtenderClient | None,
-) -> Result:
+) -> Result:  # fmt: skip
     return run_session(snapshot, policy, now=now, seed=seed, memory=memory, workspace=workspace, extenders=extenders)[0]
 
 

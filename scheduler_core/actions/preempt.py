@@ -216,15 +216,9 @@ class Preempt(Action):
         lowest = min((int(session.tasks.priority[task]) for task in tasks), default=0)
         said = tuple(mask.tobytes() for task in tasks for _, mask, *_ in session.candidates.said_of(task))
         return (
-            session.queue_of(gang),
-            priority,
-            lowest,
-            session.service_type(gang),
-            classes,
-            said,
-            session.needed(gang),
+            session.queue_of(gang), priority, lowest, session.service_type(gang), classes, said, session.needed(gang),
             held,
-        )
+        )  # fmt: skip
 
     # Inside a gang ---------------------------------------------------------------------------------------------
 

@@ -92,12 +92,8 @@ def fill(wanted: Wishes, members: Iterable[Member]) -> list[Bucket]:
 
 def _turn(wanted: Wishes, member: Member) -> tuple[bool, int, int, int, str]:
     return (
-        member.node < 0,
-        member.node,
-        -wanted.order.get(member.role, 0),
-        -wanted.rank.get(member.role, 0),
-        member.name,
-    )
+        member.node < 0, member.node, -wanted.order.get(member.role, 0), -wanted.rank.get(member.role, 0), member.name,
+    )  # fmt: skip
 
 
 def _best(wanted: Wishes, member: Member, buckets: list[Bucket]) -> Bucket | None:

@@ -65,13 +65,9 @@ def entitlements(tree: QueueTree, total: Sequence[int], queues: Sequence[Written
 
 
 def _inherited(
-    tree: QueueTree,
-    queues: Sequence[Written],
-    capability: list[list[int | None]],
-    queue: int,
-    above: int,
+    tree: QueueTree, queues: Sequence[Written], capability: list[list[int | None]], queue: int, above: int,
     rows: Sequence[str],
-) -> list[int | None]:
+) -> list[int | None]:  # fmt: skip
     found: list[int | None] = []
     for row, own, parents in zip(rows, capability[queue], capability[above], strict=True):
         if own is not None and parents is not None and own > parents:
@@ -84,14 +80,9 @@ def _inherited(
 
 
 def _raise_to_children(
-    tree: QueueTree,
-    queues: Sequence[Written],
-    guarantee: list[list[int]],
-    deserved: list[list[int | None]],
-    queue: int,
-    below: Sequence[int],
-    rows: Sequence[str],
-) -> None:
+    tree: QueueTree, queues: Sequence[Written], guarantee: list[list[int]], deserved: list[list[int | None]],
+    queue: int, below: Sequence[int], rows: Sequence[str],
+) -> None:  # fmt: skip
     """A parent has at least what its children have together; where it names less, that is a contradiction."""
     for r, row in enumerate(rows):
         promised = sum(guarantee[child][r] for child in below)

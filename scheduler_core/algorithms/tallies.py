@@ -16,19 +16,9 @@ _CPU, _MEMORY, _CARDS = 0, 1, 2
 
 @compiled
 def beyond_minimum(
-    counts: Ints,
-    least: Ints,
-    ended: int,
-    chosen: Bools,
-    status: Codes,
-    cls: Index,
-    card: Index,
-    start: Ints,
-    member: Ints,
-    queue: Index,
-    charge: Ints,
-    out: Ints,
-) -> tuple[Bools, Ints]:
+    counts: Ints, least: Ints, ended: int, chosen: Bools, status: Codes, cls: Index, card: Index, start: Ints,
+    member: Ints, queue: Index, charge: Ints, out: Ints,
+) -> tuple[Bools, Ints]:  # fmt: skip
     """Add what the surplus members of each gang take to ``out``, for gangs whose members in place are all alike.
 
     Args:

@@ -22,11 +22,9 @@ NO_PROVISIONER = "kubernetes.io/no-provisioner"
 SINGLE_POD = "ReadWriteOncePod"
 # Labels of a volume that say in which zones or regions it is; several values are joined by two underscores.
 ZONE_LABELS = (
-    "failure-domain.beta.kubernetes.io/region",
-    "failure-domain.beta.kubernetes.io/zone",
-    "topology.kubernetes.io/region",
-    "topology.kubernetes.io/zone",
-)
+    "failure-domain.beta.kubernetes.io/region", "failure-domain.beta.kubernetes.io/zone",
+    "topology.kubernetes.io/region", "topology.kubernetes.io/zone",
+)  # fmt: skip
 
 
 class Needs(msgspec.Struct, frozen=True):

@@ -30,15 +30,9 @@ def main(options: argparse.Namespace) -> int:
     name = _gang(inputs.snapshot, options.gang)
     found: dict[str, Explanation] = {}
     run_session(
-        inputs.snapshot,
-        inputs.policy,
-        now=inputs.now,
-        seed=options.seed,
-        memory=inputs.memory,
-        check=True,
-        explain=(name,),
-        explain_to=found,
-    )
+        inputs.snapshot, inputs.policy, now=inputs.now, seed=options.seed, memory=inputs.memory, check=True,
+        explain=(name,), explain_to=found,
+    )  # fmt: skip
     remark(inputs, as_json=options.output == "json")
     if name not in found:
         hint = "give the policy tiers, or a profile of its scheduler"

@@ -63,13 +63,10 @@ def _snapshot() -> Snapshot:
         Queue(name="training", priority=1, service_type="training", card_quota=quota),
     )
     gangs = (
-        _gang("a", "inference", 1, 1),
-        _gang("b", "inference", 1, 2),
-        _gang("c", "training", 1, 3, node="n"),
-        _gang("d", "training", 1, 3, node="o"),
-        _gang("e", "training", 1, 2, admitted=True),
+        _gang("a", "inference", 1, 1), _gang("b", "inference", 1, 2), _gang("c", "training", 1, 3, node="n"),
+        _gang("d", "training", 1, 3, node="o"), _gang("e", "training", 1, 2, admitted=True),
         _gang("f", "training", 1, 1),
-    )
+    )  # fmt: skip
     return Snapshot(
         nodes=nodes,
         queues=queues,

@@ -137,12 +137,9 @@ def _short(session: Session, cls: TaskClass, node: int, name: str) -> NodeCandid
             label = {CPU: "cpu", MEMORY: "memory", PODS: "pods"}.get(row) or session.axes.scalars[row - FIRST_SCALAR]
             unit = node_unit(label)
             return NodeCandidate(
-                node=name,
-                refusal=f"too little {label}",
-                resource=label,
-                requested=asked * unit,
+                node=name, refusal=f"too little {label}", resource=label, requested=asked * unit,
                 free=max(0, free) * unit,
-            )
+            )  # fmt: skip
     free = max(
         sum(max(0, milli) for milli in session.cards.free_future(card, node)) if session.cards.count[card, node] else 0
         for card in cls.cards or (0,)

@@ -34,13 +34,10 @@ class Minimums(NamedTuple):
     def empty(cls, size: int) -> Minimums:
         """Nothing needed by any gang."""
         return cls(
-            np.zeros(size, dtype=np.int64),
-            np.zeros(size, dtype=np.int64),
-            np.full((size, KINDS), -1, dtype=np.int32),
-            np.zeros((size, KINDS), dtype=np.int64),
-            np.zeros((size, KINDS), dtype=np.int64),
+            np.zeros(size, dtype=np.int64), np.zeros(size, dtype=np.int64), np.full((size, KINDS), -1, dtype=np.int32),
+            np.zeros((size, KINDS), dtype=np.int64), np.zeros((size, KINDS), dtype=np.int64),
             np.zeros(size, dtype=np.bool_),
-        )
+        )  # fmt: skip
 
     def copy_rows(self, rows: Ints, other: Minimums, theirs: Ints) -> None:
         """Take over rows of other minimums."""

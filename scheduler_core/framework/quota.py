@@ -23,16 +23,9 @@ class Book:
     ``promised``: by row. ``choices``: promised milli-cards by the card types of which any will do."""
 
     def __init__(
-        self,
-        code: ReasonCode,
-        names: Sequence[str],
-        *,
-        limits: list[int],
-        used: list[int],
-        promised: list[int],
-        choices: Mapping[Choice, int],
-        queue: str = "",
-    ) -> None:
+        self, code: ReasonCode, names: Sequence[str], *, limits: list[int], used: list[int], promised: list[int],
+        choices: Mapping[Choice, int], queue: str = "",
+    ) -> None:  # fmt: skip
         self.code, self.queue, self.names = code, queue, names
         self.limits, self.used, self.promised, self.choices = limits, used, promised, choices
 
@@ -42,15 +35,9 @@ class Book:
             over = asked + self.used[row] + self.promised[row] - self.limits[row]
             if asked > 0 and over > 0:
                 return Shortfall(
-                    code=self.code,
-                    resource=label,
-                    requested=asked,
-                    limit=self.limits[row],
-                    allocated=self.used[row],
-                    inqueue=self.promised[row],
-                    short=over,
-                    queue=self.queue,
-                )
+                    code=self.code, resource=label, requested=asked, limit=self.limits[row], allocated=self.used[row],
+                    inqueue=self.promised[row], short=over, queue=self.queue,
+                )  # fmt: skip
         return self._cards(cards) if cards else None
 
     def _cards(self, demand: Mapping[Choice, int]) -> Shortfall | None:
@@ -157,11 +144,7 @@ def beyond_written(queue: Queue, demand: Demand) -> Shortfall | None:
         limit = sum(quota.get(part, 0) for part in key.split("|"))
         if milli > limit:
             return Shortfall(
-                code=ReasonCode.WAITING_FOR_QUOTA,
-                resource=key,
-                requested=milli,
-                limit=limit,
-                short=milli - limit,
+                code=ReasonCode.WAITING_FOR_QUOTA, resource=key, requested=milli, limit=limit, short=milli - limit,
                 queue=queue.name,
-            )
+            )  # fmt: skip
     return None

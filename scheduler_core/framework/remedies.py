@@ -28,14 +28,10 @@ _ON_NODES = (ReasonCode.FRAGMENTED, ReasonCode.NO_NODE_MATCHES)
 # Refusals of nodes that end with the pods which are there.
 _OF_OTHER_PODS = frozenset(
     {
-        NodeRefusal.HOST_PORT,
-        NodeRefusal.POD_ANTI_AFFINITY,
-        NodeRefusal.UNWANTED,
-        NodeRefusal.VOLUME_IN_USE,
-        NodeRefusal.VOLUME_LIMIT,
-        NodeRefusal.TOPOLOGY_SPREAD,
+        NodeRefusal.HOST_PORT, NodeRefusal.POD_ANTI_AFFINITY, NodeRefusal.UNWANTED, NodeRefusal.VOLUME_IN_USE,
+        NodeRefusal.VOLUME_LIMIT, NodeRefusal.TOPOLOGY_SPREAD,
     }
-)
+)  # fmt: skip
 
 
 class Found(NamedTuple):

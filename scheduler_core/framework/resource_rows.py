@@ -298,30 +298,18 @@ class ResourceRows:
     # Comparisons --------------------------------------------------------------------------------------------------
 
     def shortfall(
-        self,
-        code: ReasonCode,
-        asked: Sequence[int],
-        limits: Sequence[int],
-        used: Sequence[int],
-        promised: Sequence[int] | None = None,
-        *,
-        queue: str = "",
-    ) -> Shortfall | None:
+        self, code: ReasonCode, asked: Sequence[int], limits: Sequence[int], used: Sequence[int],
+        promised: Sequence[int] | None = None, *, queue: str = "",
+    ) -> Shortfall | None:  # fmt: skip
         """The first row of which is asked for more than there is; rows that nothing is asked of do not matter."""
         for row, amount in enumerate(asked):
             inqueue = promised[row] if promised is not None else 0
             over = amount + used[row] + inqueue - limits[row]
             if amount > 0 and over > 0:
                 return Shortfall(
-                    code=code,
-                    resource=self.names[row],
-                    requested=amount,
-                    limit=limits[row],
-                    allocated=used[row],
-                    inqueue=inqueue,
-                    short=over,
-                    queue=queue,
-                )
+                    code=code, resource=self.names[row], requested=amount, limit=limits[row], allocated=used[row],
+                    inqueue=inqueue, short=over, queue=queue,
+                )  # fmt: skip
         return None
 
 

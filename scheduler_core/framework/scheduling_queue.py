@@ -37,15 +37,9 @@ class SchedulingQueue:
         entries, cycle, move_cycle: what an earlier session left."""
 
     def __init__(
-        self,
-        *,
-        initial: float = 1.0,
-        most: float = 10.0,
-        leftover: float = 300.0,
-        entries: Iterable[QueuedPod] = (),
-        cycle: int = 0,
-        move_cycle: int = -1,
-    ) -> None:
+        self, *, initial: float = 1.0, most: float = 10.0, leftover: float = 300.0, entries: Iterable[QueuedPod] = (),
+        cycle: int = 0, move_cycle: int = -1,
+    ) -> None:  # fmt: skip
         self.initial, self.most, self.leftover = initial, most, leftover
         self.cycle, self.move_cycle = cycle, move_cycle
         self._pods: dict[str, QueuedPod] = {entry.pod: entry for entry in entries}
@@ -100,13 +94,9 @@ class SchedulingQueue:
         before = self._popped.pop(pod, QueuedPod(pod=pod))
         where = Where.BACKING_OFF if self.move_cycle >= cycle else Where.UNSCHEDULABLE
         self._pods[pod] = QueuedPod(
-            pod=pod,
-            where=where,
-            attempts=before.attempts + 1,
-            tried=now,
-            digest=digest or before.digest,
+            pod=pod, where=where, attempts=before.attempts + 1, tried=now, digest=digest or before.digest,
             nominated=nominated or before.nominated,
-        )
+        )  # fmt: skip
 
     def update(self, pod: str, digest: str, now: float) -> None:
         """The pod is another one than when it was put aside."""

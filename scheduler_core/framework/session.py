@@ -66,16 +66,9 @@ class Session:
         trace: decisions and refusals, for the result."""
 
     def __init__(
-        self,
-        snapshot: Snapshot,
-        policy: Policy,
-        tiers: Tiers,
-        *,
-        now: float,
-        seed: int,
-        memory: Memory,
+        self, snapshot: Snapshot, policy: Policy, tiers: Tiers, *, now: float, seed: int, memory: Memory,
         workspace: Workspace,
-    ) -> None:
+    ) -> None:  # fmt: skip
         self.snapshot, self.policy, self.now, self.seed = snapshot, policy, now, seed
         self.cluster = Cluster(snapshot, workspace)
         self.memory = memory

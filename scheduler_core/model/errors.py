@@ -12,16 +12,9 @@ class BadInput(ValueError):
         value: what was found there. hint: what would be right."""
 
     def __init__(
-        self,
-        code: str,
-        message: str,
-        *,
-        file: str | None = None,
-        path: str | None = None,
-        line: int | None = None,
-        value: Any = None,
-        hint: str | None = None,
-    ) -> None:
+        self, code: str, message: str, *, file: str | None = None, path: str | None = None, line: int | None = None,
+        value: Any = None, hint: str | None = None,
+    ) -> None:  # fmt: skip
         super().__init__(message)
         self.code, self.message = code, message
         self.file, self.path, self.line, self.value, self.hint = file, path, line, value, hint

@@ -9,12 +9,9 @@ from scheduler_core.model.pod import Pod, PodPhase
 
 # What a pod says of itself, as an annotation or else a label, that some plugin reads to find where it may be.
 MARKS = (
-    "tidesched.io/card-model",
-    "tidesched.io/card-model-mode",
-    "tidesched.io/machine-group",
-    "volcano.sh/preemptable",
+    "tidesched.io/card-model", "tidesched.io/card-model-mode", "tidesched.io/machine-group", "volcano.sh/preemptable",
     "volcano.sh/revocable-zone",
-)
+)  # fmt: skip
 _MARKS = frozenset(MARKS)
 
 

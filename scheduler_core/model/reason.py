@@ -45,12 +45,10 @@ ENDED_BY_AN_END = (ENDED_BY_CARDS - {ReasonCode.RECLAIM_FORBIDDEN}) | {
 # A promise to another gang of the same queue, admitted and without its cards, may be the cause of these.
 BEHIND_A_PROMISE = frozenset(
     {
-        ReasonCode.WAITING_FOR_QUOTA,
-        ReasonCode.OVER_COMMITTED,
-        ReasonCode.WAITING_FOR_CARDS,
+        ReasonCode.WAITING_FOR_QUOTA, ReasonCode.OVER_COMMITTED, ReasonCode.WAITING_FOR_CARDS,
         ReasonCode.BEHIND_HIGHER_PRIORITY,
     }
-)
+)  # fmt: skip
 
 
 class Holder(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):

@@ -293,14 +293,9 @@ class CapacityCard(Plugin):
     def _short(self, queue: int, row: int, label: str, asked: int, short: int) -> Shortfall:
         ledger = self.session.ledger
         return Shortfall(
-            code=ReasonCode.WAITING_FOR_QUOTA,
-            resource=label,
-            requested=asked,
-            limit=ledger.limit(queue, row),
-            allocated=ledger.in_use(queue, row),
-            short=short,
-            queue=ledger.queues[queue].name,
-        )
+            code=ReasonCode.WAITING_FOR_QUOTA, resource=label, requested=asked, limit=ledger.limit(queue, row),
+            allocated=ledger.in_use(queue, row), short=short, queue=ledger.queues[queue].name,
+        )  # fmt: skip
 
     def node_order(self, cls: TaskClass, where: Where) -> Floats:
         """100 x 0.5^index x weight for the leftmost card of ``A|B`` that the node has; float64."""

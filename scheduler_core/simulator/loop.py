@@ -35,15 +35,9 @@ class SessionLoop:
         refused: decisions that the cluster refused."""
 
     def __init__(
-        self,
-        world: World,
-        scenario: Scenario,
-        policy: Policy,
-        *,
-        session_seconds: float,
-        seed: int,
+        self, world: World, scenario: Scenario, policy: Policy, *, session_seconds: float, seed: int,
         reasons: bool = True,
-    ) -> None:
+    ) -> None:  # fmt: skip
         self._world, self._scenario, self._policy = world, scenario, policy
         self._session_seconds, self._seed, self._reasons = session_seconds, seed, reasons
         self._view = SnapshotView(world)
@@ -66,14 +60,9 @@ class SessionLoop:
         else:
             before = world.changes
             result, self._memory = run_session(
-                self._view.take(),
-                self._policy,
-                now=world.t,
-                seed=self._seed,
-                memory=self._memory,
-                workspace=self._workspace,
-                reasons=self._reasons,
-            )
+                self._view.take(), self._policy, now=world.t, seed=self._seed, memory=self._memory,
+                workspace=self._workspace, reasons=self._reasons,
+            )  # fmt: skip
             for observer in self._observers:
                 observer.decided(result)
             self._apply(result)

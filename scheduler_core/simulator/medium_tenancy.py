@@ -78,13 +78,6 @@ def _queue(
 ) -> DemoQueue:
     count = sum(cards.values())
     return DemoQueue(
-        name=name,
-        service_type=kind,
-        tenant=tenant,
-        project=project,
-        business_line=line,
-        card_quota=cards,
-        cpu=16 * count,
-        memory_gib=128 * count,
-        namespaces=(namespace,),
-    )
+        name=name, service_type=kind, tenant=tenant, project=project, business_line=line, card_quota=cards,
+        cpu=16 * count, memory_gib=128 * count, namespaces=(namespace,),
+    )  # fmt: skip

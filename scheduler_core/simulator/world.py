@@ -260,15 +260,9 @@ class World:
         """The world as :meth:`dump` wrote it; it goes on exactly as the first one would have."""
         saved = msgspec.msgpack.decode(data, type=_Saved)
         world = cls(
-            saved.nodes,
-            saved.queues,
-            saved.priority_classes,
-            seed=saved.seed,
-            start=saved.t,
-            grace_seconds=saved.grace_seconds,
-            controller_delay=saved.controller_delay,
-            start_delay=saved.start_delay,
-        )
+            saved.nodes, saved.queues, saved.priority_classes, seed=saved.seed, start=saved.t,
+            grace_seconds=saved.grace_seconds, controller_delay=saved.controller_delay, start_delay=saved.start_delay,
+        )  # fmt: skip
         world.pods = {pod.key: pod for pod in saved.pods}
         world.pod_groups = {group.key: group for group in saved.pod_groups}
         world.workloads = {state.workload.key: state for state in saved.states}

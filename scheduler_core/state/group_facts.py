@@ -32,14 +32,10 @@ class GroupFacts(NamedTuple):
     def empty(cls, size: int) -> GroupFacts:
         """``size`` rows without a meaning yet."""
         return cls(
-            np.zeros(size, dtype=np.float64),
+            np.zeros(size, dtype=np.float64), np.zeros(size, dtype=np.int64), np.zeros(size, dtype=np.int64),
+            np.zeros(size, dtype=np.int8), np.zeros(size, dtype=np.bool_), np.zeros(size, dtype=np.bool_),
             np.zeros(size, dtype=np.int64),
-            np.zeros(size, dtype=np.int64),
-            np.zeros(size, dtype=np.int8),
-            np.zeros(size, dtype=np.bool_),
-            np.zeros(size, dtype=np.bool_),
-            np.zeros(size, dtype=np.int64),
-        )
+        )  # fmt: skip
 
     def write(self, rows: list[int], groups: list[PodGroup], declarations: list[int]) -> None:
         """Note what PodGroups say."""

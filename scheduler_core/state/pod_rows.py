@@ -34,16 +34,10 @@ _RANK = (0.0, 0.0, "")
 # The fields of ``pod_notes.ROW``.
 _ROWS = np.dtype(
     [
-        ("priority", "<i8"),
-        ("started", "<f8"),
-        ("created", "<f8"),
-        ("number", "<f8"),
-        ("standing", "i1"),
-        ("protected", "?"),
-        ("placed", "?"),
-        ("says", "?"),
+        ("priority", "<i8"), ("started", "<f8"), ("created", "<f8"), ("number", "<f8"), ("standing", "i1"),
+        ("protected", "?"), ("placed", "?"), ("says", "?"),
     ]
-)
+)  # fmt: skip
 assert _ROWS.itemsize == ROW.size
 # Status by standing.
 _STATUS: Codes = np.zeros(9, dtype=np.int8)

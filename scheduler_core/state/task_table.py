@@ -49,11 +49,8 @@ class TaskTable:
         other = object.__new__(TaskTable)
         other.pods, other.keys, other.gang, other.cls = self.pods, self.keys, self.gang, self.cls
         other.priority, other.started, other.protected, other.live = (
-            self.priority,
-            self.started,
-            self.protected,
-            self.live,
-        )
+            self.priority, self.started, self.protected, self.live,
+        )  # fmt: skip
         other.created, other.number, other.place = self.created, self.number, self.place
         other.indices = self.indices.copy()
         other.status, other.node, other.card = self.status.copy(), self.node.copy(), self.card.copy()

@@ -87,13 +87,9 @@ class CompiledClaims(CompiledTurns):
     where, for all of its kind; None where that is the gang's own affair."""
 
     def __init__(
-        self,
-        session: Session,
-        forms: PolicyForms,
-        waiting: Bools,
-        search: VictimSearch,
+        self, session: Session, forms: PolicyForms, waiting: Bools, search: VictimSearch,
         state: Callable[[int], State | None],
-    ) -> None:
+    ) -> None:  # fmt: skip
         super().__init__(session, forms, waiting)
         self._search, self._state = search, state
         field, nodes = search.field, len(session.nodes)
@@ -114,18 +110,11 @@ class CompiledClaims(CompiledTurns):
         self._levels = 0
         self._finders: dict[int, Callable[..., bool]] = {}
         self._claims = Claims(
-            np.zeros(CONTROLS, dtype=np.int64),
-            kind,
-            np.full(kinds, NOT_YET, dtype=np.int64),
-            np.zeros(kinds, dtype=np.int64),
-            *_levels_for(kinds, nodes),
-            np.zeros(units + 1, dtype=np.int64),
-            np.zeros(units, dtype=np.bool_),
-            np.zeros(1, dtype=np.int64),
-            np.full(1, PLENTY, dtype=np.int64),
-            np.zeros(nodes, dtype=np.int64),
-            np.zeros(nodes, dtype=np.int64),
-        )
+            np.zeros(CONTROLS, dtype=np.int64), kind, np.full(kinds, NOT_YET, dtype=np.int64),
+            np.zeros(kinds, dtype=np.int64), *_levels_for(kinds, nodes), np.zeros(units + 1, dtype=np.int64),
+            np.zeros(units, dtype=np.bool_), np.zeros(1, dtype=np.int64), np.full(1, PLENTY, dtype=np.int64),
+            np.zeros(nodes, dtype=np.int64), np.zeros(nodes, dtype=np.int64),
+        )  # fmt: skip
         self._claims.control[FRESH] = -1
         self._story = new_story(search, int(np.count_nonzero(self._turns.plain)))
         self._ahead = _VETTED_AHEAD

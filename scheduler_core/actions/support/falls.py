@@ -85,14 +85,9 @@ def record_evictions(session: Session, action: str, falls: Sequence[Fall], later
     last record."""
     trace, gangs, ledger = session.trace, session.gangs, session.ledger
     words = Words(
-        gangs.names,
-        gangs.groups,
-        session.axes.cards,
-        session.cluster.classes.classes,
-        ledger.queues,
-        ledger.index,
+        gangs.names, gangs.groups, session.axes.cards, session.cluster.classes.classes, ledger.queues, ledger.index,
         session.axes,
-    )
+    )  # fmt: skip
     fallen = {one.gang for fall in falls for one in fall.leaving}
     moved = {session.queue_of(gang) for gang in fallen.union(fall.gang for fall in falls)}
     use = Use(session, moved - {-1})
@@ -173,19 +168,10 @@ def _written(
         )
     shown, more = candidates(fall.looked, fallen, words)
     return Reclaim(
-        reclaimer=reclaimer,
-        queue=queue,
-        action=action,
-        needed=needed,
-        freed=freed,
-        victims=tuple(victims),
-        rule=fall.rule,
-        votes=fall.votes,
-        refused=_with_figures(fall.refused, shown),
-        queues=queues,
-        candidates=shown,
+        reclaimer=reclaimer, queue=queue, action=action, needed=needed, freed=freed, victims=tuple(victims),
+        rule=fall.rule, votes=fall.votes, refused=_with_figures(fall.refused, shown), queues=queues, candidates=shown,
         more_candidates=more,
-    )
+    )  # fmt: skip
 
 
 def _with_figures(refused: tuple[Refusal, ...], shown: Sequence[Candidate]) -> tuple[Refusal, ...]:

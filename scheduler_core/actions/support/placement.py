@@ -31,14 +31,9 @@ def take(statement: Statement, task: int, spot: Spot) -> None:
 
 
 def place(
-    session: Session,
-    statement: Statement,
-    task: int,
-    *,
-    now: bool = True,
-    future: bool = True,
+    session: Session, statement: Statement, task: int, *, now: bool = True, future: bool = True,
     point: str = "allocatable",
-) -> Spot | None:
+) -> Spot | None:  # fmt: skip
     """Find the best spot for one task and take it; None when there is none. ``now``, ``future``: whether spots that are
     free now, or only once something has left, will do."""
     gang = int(session.tasks.gang[task])

@@ -73,15 +73,9 @@ def keep(
     for pod, node, card, indices in places:
         if pod not in kept:
             kept[pod] = Reservation(
-                pod=pod,
-                gang=name,
-                node=axes.nodes[node],
-                card=axes.cards[card] if card >= 0 else "",
-                card_indices=indices,
-                victims=leave.get(node, ()),
-                made=now,
-                expires=now + seconds,
-            )
+                pod=pod, gang=name, node=axes.nodes[node], card=axes.cards[card] if card >= 0 else "",
+                card_indices=indices, victims=leave.get(node, ()), made=now, expires=now + seconds,
+            )  # fmt: skip
 
 
 def cool_down(session: Session, gangs: Iterable[int], seconds: float) -> None:

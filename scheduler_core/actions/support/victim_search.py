@@ -199,14 +199,9 @@ class VictimSearch:
         return found
 
     def state(
-        self,
-        key: object,
-        cls: TaskClass,
-        useful: Bools,
-        limits: list[int],
-        queue: int,
+        self, key: object, cls: TaskClass, useful: Bools, limits: list[int], queue: int,
         ask: Callable[[Bools], Verdicts],
-    ) -> State | None:
+    ) -> State | None:  # fmt: skip
         """The search state for a kind of claimant, None when there is no node for it; also where no gang may be taken,
         to say why.
 

@@ -112,14 +112,9 @@ class Electorate:
         return shared
 
     def _round(
-        self,
-        order: Index,
-        books: Books,
-        answers: Answers,
-        own: dict[int, Any],
-        startable: Startable | None = None,
+        self, order: Index, books: Books, answers: Answers, own: dict[int, Any], startable: Startable | None = None,
         later: Bools | None = None,
-    ) -> None:
+    ) -> None:  # fmt: skip
         """One test of each gang of ``order``; those that columns cannot hold are asked about one by one."""
         session, minimums = self._session, self._minimums
         columns = (minimums.cpu, minimums.memory, minimums.card, minimums.named, minimums.total, minimums.odd)

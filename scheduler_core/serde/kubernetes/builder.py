@@ -247,14 +247,9 @@ class SnapshotBuilder:
         below = self._groups.below((kind, key) for kind in OTHERS.values() for key in records.take_stale(kind))
         stale.update(dict.fromkeys(below))
         self._groups.update(
-            None if anew or any(above) else stale,
-            records.take_stale("Job"),
-            groups,
-            self._pods,
-            self._owners(),
-            catalogue,
-            classes,
-        )
+            None if anew or any(above) else stale, records.take_stale("Job"), groups, self._pods, self._owners(),
+            catalogue, classes,
+        )  # fmt: skip
 
     def _owners(self) -> Owners:
         records = self._records

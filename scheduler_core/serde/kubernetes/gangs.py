@@ -40,13 +40,9 @@ class Owners(msgspec.Struct, frozen=True):
 
 
 def completed(
-    record: PodGroupRecord,
-    members: list[PodRecord],
-    job_key: str,
-    owners: Owners,
-    catalogue: Catalogue,
+    record: PodGroupRecord, members: list[PodRecord], job_key: str, owners: Owners, catalogue: Catalogue,
     priorities: Priorities,
-) -> PodGroup:
+) -> PodGroup:  # fmt: skip
     """A PodGroup of the input with what its class, its owner and its pods say of it. ``job_key``: the Job whose
     PodGroup has this name, for one that has neither an owner nor pods; empty for none."""
     group = record.group

@@ -81,15 +81,9 @@ class Groups:
         return self._series.change(changes)
 
     def update(
-        self,
-        stale: Iterable[str] | None,
-        stale_jobs: Iterable[str],
-        records: Mapping[str, PodGroupRecord],
-        pods: SettledPods,
-        owners: Owners,
-        catalogue: Catalogue,
-        classes: Classes,
-    ) -> None:
+        self, stale: Iterable[str] | None, stale_jobs: Iterable[str], records: Mapping[str, PodGroupRecord],
+        pods: SettledPods, owners: Owners, catalogue: Catalogue, classes: Classes,
+    ) -> None:  # fmt: skip
         """Look at some gangs again, and at those that depend on these Jobs. ``stale``: gangs whose PodGroup or members
         have changed; None = all. ``records``: the PodGroups of the input."""
         self._records, self._pods, self._from = records, pods, owners

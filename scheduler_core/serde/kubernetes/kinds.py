@@ -29,17 +29,10 @@ GROUPS: dict[str, str] = {
 }
 _CLUSTER_WIDE = frozenset(
     {
-        "Node",
-        "Namespace",
-        "PersistentVolume",
-        "StorageClass",
-        "PriorityClass",
-        "Queue",
-        "HyperNode",
-        "Numatopology",
+        "Node", "Namespace", "PersistentVolume", "StorageClass", "PriorityClass", "Queue", "HyperNode", "Numatopology",
         "NodeMetrics",
     }
-)
+)  # fmt: skip
 
 
 def kind_in(group: str, kind: str) -> str | None:

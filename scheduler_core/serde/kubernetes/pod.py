@@ -82,12 +82,9 @@ def read_pod(obj: object) -> PodRecord:
     phase = _PHASES.get(status.phase or "Pending")
     if phase is None:
         raise BadInput(
-            "bad_value",
-            f"{status.phase!r} is not a pod phase",
-            path=".status.phase",
-            value=status.phase,
+            "bad_value", f"{status.phase!r} is not a pod phase", path=".status.phase", value=status.phase,
             hint=f"one of {', '.join(_PHASES)}",
-        )
+        )  # fmt: skip
     born = created(meta)
     deleted = time_at(meta.deletion_timestamp, ".metadata.deletionTimestamp")
     started = time_at(status.start_time, ".status.startTime")

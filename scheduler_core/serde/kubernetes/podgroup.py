@@ -178,10 +178,7 @@ def _phase(text: str | None) -> GangPhase:
     phase = _PHASES.get(text)
     if phase is None:
         raise BadInput(
-            "bad_value",
-            f"{text!r} is not a PodGroup phase",
-            path=".status.phase",
-            value=text,
+            "bad_value", f"{text!r} is not a PodGroup phase", path=".status.phase", value=text,
             hint=f"one of {', '.join(_PHASES)}",
-        )
+        )  # fmt: skip
     return phase

@@ -56,12 +56,9 @@ class RawSpread(msgspec.Struct, rename="camel"):
 
 
 def relations(
-    affinity: RawPodAffinity | None,
-    anti_affinity: RawPodAffinity | None,
-    spread: list[RawSpread] | None,
-    namespace: str,
-    labels: Mapping[str, str],
-) -> Relations | None:
+    affinity: RawPodAffinity | None, anti_affinity: RawPodAffinity | None, spread: list[RawSpread] | None,
+    namespace: str, labels: Mapping[str, str],
+) -> Relations | None:  # fmt: skip
     """What a pod with these labels says of others; None = nothing. Raises BadInput: ``bad_value`` with the path below
     the pod."""
     found = Relations(
@@ -127,12 +124,9 @@ def _constraint(raw: RawSpread, path: str, namespace: str, labels: Mapping[str, 
     ):
         if word not in known:
             raise BadInput(
-                "bad_value",
-                f"{word!r} is not a value of {field}",
-                path=f"{path}.{field}",
-                value=word,
+                "bad_value", f"{word!r} is not a value of {field}", path=f"{path}.{field}", value=word,
                 hint=f"one of {', '.join(known)}",
-            )
+            )  # fmt: skip
     selector = label_selector(raw.label_selector, f"{path}.labelSelector")
     return SpreadConstraint(
         subject=PodSubject((namespace,), None, _like_own(selector, raw.match_label_keys, "In", labels)),

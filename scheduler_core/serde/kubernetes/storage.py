@@ -151,12 +151,9 @@ def read_storage_class(obj: object) -> StorageClass:
     mode = raw.volume_binding_mode or _MODES[0]
     if mode not in _MODES:
         raise BadInput(
-            "bad_value",
-            f"{mode!r} is not a volume binding mode",
-            path=".volumeBindingMode",
-            value=mode,
+            "bad_value", f"{mode!r} is not a volume binding mode", path=".volumeBindingMode", value=mode,
             hint=f"one of {', '.join(_MODES)}",
-        )
+        )  # fmt: skip
     notes = texts(raw.metadata.annotations)
     return StorageClass(
         name=raw.metadata.name,

@@ -18,12 +18,9 @@ class UnnamedPods:
         self._group_of: dict[str, str] = {}
 
     def renew(
-        self,
-        stale: Iterable[str],
-        pods: Mapping[str, PodRecord],
-        groups: Mapping[str, PodGroupRecord],
+        self, stale: Iterable[str], pods: Mapping[str, PodRecord], groups: Mapping[str, PodGroupRecord],
         jobs: Mapping[str, JobRecord],
-    ) -> list[str]:
+    ) -> list[str]:  # fmt: skip
         """Look at pods that came, changed or went; returns those whose PodGroup is another one now. O(stale) where
         there are none, else O(pods + PodGroups)."""
         for key in stale:
@@ -76,13 +73,9 @@ def _named(pods: Mapping[str, PodRecord]) -> dict[str, str]:
 
 
 def _group(
-    job: str,
-    record: PodRecord,
-    groups: Mapping[str, PodGroupRecord],
-    jobs: Mapping[str, JobRecord],
-    owned: Mapping[str, str],
-    named: Mapping[str, str],
-) -> str:
+    job: str, record: PodRecord, groups: Mapping[str, PodGroupRecord], jobs: Mapping[str, JobRecord],
+    owned: Mapping[str, str], named: Mapping[str, str],
+) -> str:  # fmt: skip
     """The name of the Job's PodGroup; empty where there is neither the Job nor a PodGroup of it."""
     if job in owned:
         return owned[job]

@@ -88,14 +88,12 @@ def workload_of(document: Mapping[str, Any], name: str) -> Workload | None:
     elif volcano:
         templates = tuple(
             _template(
-                mapping(task.get("template")),
-                f"spec.tasks[{i}].template",
-                str(task.get("name") or f"default{i}"),
+                mapping(task.get("template")), f"spec.tasks[{i}].template", str(task.get("name") or f"default{i}"),
                 integer(task.get("replicas"), 1),
             )
             for i, task in enumerate(sequence(spec.get("tasks")))
             if isinstance(task, Mapping)
-        )
+        )  # fmt: skip
     elif kind in _PLAIN:
         count = spec.get("parallelism") if kind == "Job" else spec.get("replicas")
         templates = (_template(mapping(spec.get("template")), "spec.template", "", integer(count, 1)),)

@@ -34,10 +34,6 @@ class Finding(msgspec.Struct, frozen=True, gc=False, kw_only=True):
 def unreadable(error: BadInput, name: str) -> Finding:
     """Input that a session would refuse, as a finding."""
     return Finding(
-        severity=Severity.ERROR,
-        code=error.code,
-        object=name,
-        path=(error.path or "").lstrip("."),
-        message=error.message,
-        fix=error.hint or "",
-    )
+        severity=Severity.ERROR, code=error.code, object=name, path=(error.path or "").lstrip("."),
+        message=error.message, fix=error.hint or "",
+    )  # fmt: skip

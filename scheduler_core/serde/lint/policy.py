@@ -41,11 +41,9 @@ def lint_policy(text: str | bytes, file: str | None = None) -> list[Finding]:
     found += [_warning("no-effect", "", warning, "remove it") for warning in policy.warnings]
     if not any(fault.code in _LEFT_OUT for fault in faults):
         found += [
-            *_order(policy),
-            *_companions(policy, plugins),
-            *_contradictions(policy, plugins),
+            *_order(policy), *_companions(policy, plugins), *_contradictions(policy, plugins),
             *_victims(policy, plugins),
-        ]
+        ]  # fmt: skip
     return [*found, *_shapes(policy, plugins), *_windows(policy, plugins)]
 
 

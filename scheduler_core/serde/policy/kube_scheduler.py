@@ -31,22 +31,11 @@ _WEIGHTS = {
 # Checked by predicates or by every action, whatever the file says.
 _ALWAYS = frozenset(
     {
-        "NodeResourcesFit",
-        "NodeAffinity",
-        "NodeName",
-        "NodePorts",
-        "NodeUnschedulable",
-        "TaintToleration",
-        "InterPodAffinity",
-        "PodTopologySpread",
-        "VolumeBinding",
-        "VolumeZone",
-        "NodeVolumeLimits",
-        "VolumeRestrictions",
-        "PrioritySort",
-        "DefaultBinder",
+        "NodeResourcesFit", "NodeAffinity", "NodeName", "NodePorts", "NodeUnschedulable", "TaintToleration",
+        "InterPodAffinity", "PodTopologySpread", "VolumeBinding", "VolumeZone", "NodeVolumeLimits",
+        "VolumeRestrictions", "PrioritySort", "DefaultBinder",
     }
-)
+)  # fmt: skip
 _OWN_PLUGIN = {
     "RequestedToCapacityRatio": "requested-to-capacity-ratio",
     "Coscheduling": "coscheduling",
@@ -55,42 +44,18 @@ _OWN_PLUGIN = {
 _POD_BY_POD = frozenset({"Coscheduling", "DefaultPreemption"})
 _POINTS = frozenset(
     {
-        "queueSort",
-        "preEnqueue",
-        "preFilter",
-        "filter",
-        "postFilter",
-        "preScore",
-        "score",
-        "reserve",
-        "permit",
-        "preBind",
-        "bind",
-        "postBind",
-        "multiPoint",
+        "queueSort", "preEnqueue", "preFilter", "filter", "postFilter", "preScore", "score", "reserve", "permit",
+        "preBind", "bind", "postBind", "multiPoint",
     }
-)
+)  # fmt: skip
 _KEYS = frozenset(
     {
-        "kind",
-        "apiVersion",
-        "leaderElection",
-        "clientConnection",
-        "profiles",
-        "plugins",
-        "pluginConfig",
-        "parallelism",
-        "healthzBindAddress",
-        "metricsBindAddress",
-        "enableProfiling",
-        "enableContentionProfiling",
-        "percentageOfNodesToScore",
-        "podInitialBackoffSeconds",
-        "podMaxBackoffSeconds",
-        "schedulerName",
+        "kind", "apiVersion", "leaderElection", "clientConnection", "profiles", "plugins", "pluginConfig",
+        "parallelism", "healthzBindAddress", "metricsBindAddress", "enableProfiling", "enableContentionProfiling",
+        "percentageOfNodesToScore", "podInitialBackoffSeconds", "podMaxBackoffSeconds", "schedulerName",
         "disablePreemption",
     }
-)
+)  # fmt: skip
 
 
 def translate(root: Field, source: Source) -> Field:

@@ -88,14 +88,9 @@ class _Parser:
         profiles = self._profiles()
         tiers = self._tiers(self.fields.get("tiers"), self.root) if "tiers" in self.fields or not profiles else ()
         return Policy(
-            actions=actions,
-            tiers=tiers,
-            profiles=profiles,
-            action_arguments=self._configurations(),
-            compatibility=self._compatibility(),
-            source=text,
-            warnings=tuple(self.warnings),
-        )
+            actions=actions, tiers=tiers, profiles=profiles, action_arguments=self._configurations(),
+            compatibility=self._compatibility(), source=text, warnings=tuple(self.warnings),
+        )  # fmt: skip
 
     # --- parts --------------------------------------------------------------------------------------------------------
 
