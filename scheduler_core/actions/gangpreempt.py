@@ -22,14 +22,10 @@ class GangPreempt(Action):
         raid = GangRaid(
             session,
             Terms(
-                action=self.name,
-                rule=Rule.GANG_PREEMPTS.text(),
-                verb="preempts for",
-                across=False,
-                allow_whole=bool(self.values["allowWholeBundle"]),
-                seconds=float(self.values["reservationSeconds"]),
+                action=self.name, rule=Rule.GANG_PREEMPTS.text(), verb="preempts for", across=False,
+                allow_whole=bool(self.values["allowWholeBundle"]), seconds=float(self.values["reservationSeconds"]),
             ),
-        )
+        )  # fmt: skip
         rotation = Rotation(session, [g for g in session.gangs.with_tasks_to_place() if starves(session, g)])
         while (queue := rotation.best_queue()) is not None:
             raid.take_for(rotation.pop(queue))

@@ -23,14 +23,10 @@ class GangReclaim(Action):
         raid = GangRaid(
             session,
             Terms(
-                action=self.name,
-                rule=Rule.GANG_RECLAIMS.text(),
-                verb="takes back",
-                across=True,
-                allow_whole=bool(self.values["allowWholeBundle"]),
-                seconds=float(self.values["reservationSeconds"]),
+                action=self.name, rule=Rule.GANG_RECLAIMS.text(), verb="takes back", across=True,
+                allow_whole=bool(self.values["allowWholeBundle"]), seconds=float(self.values["reservationSeconds"]),
             ),
-        )
+        )  # fmt: skip
         starving = [gang for gang in session.gangs.with_tasks_to_place() if self._starves(session, gang)]
         rotation = Rotation(session, starving)
         while (queue := rotation.best_queue()) is not None:

@@ -90,12 +90,9 @@ class Reclaim(Action):
         self._search = VictimSearch(session, self._victims)
         claims = CompiledClaims(session, forms, waiting, self._search, partial(self._shared_state, session))
         story = ClaimRecorder(
-            session,
-            self._victims,
-            action=self.name,
-            seconds=float(self.values["reservationSeconds"]),
+            session, self._victims, action=self.name, seconds=float(self.values["reservationSeconds"]),
             cool=float(self.values["cooldownSeconds"]),
-        )
+        )  # fmt: skip
         claims.serve(waiting, partial(self._reclaim_for, session), story)
 
     def _shared_state(self, session: Session, gang: int) -> State | None:

@@ -66,15 +66,11 @@ def _evict(
     for task in leaving:
         session.trace.evictions.append(
             Eviction(
-                pod=tasks.keys[task],
-                node=tasks.pod(task).node,
-                gang=name,
-                reclaimer="",
-                action=Shuffle.name,
+                pod=tasks.keys[task], node=tasks.pod(task).node, gang=name, reclaimer="", action=Shuffle.name,
                 role=VictimRole.VICTIM if task in named else VictimRole.SIBLING,
                 reason=f"plugin {plugin}: {named.get(task, (plugin, why))[1]}",
             )
-        )
+        )  # fmt: skip
     session.trace.reclaims.append(
         Reclaim(
             reclaimer="",

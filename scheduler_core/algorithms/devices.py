@@ -51,11 +51,9 @@ def wish_of(scalars: Mapping[str, int], *, sharing: bool, numbers: bool, virtual
         if not memory and not percent:
             percent = 100
         return Wish(
-            scalars.get(VGPU_NUMBER, 0) or 1,
-            memory=memory,
-            percent=0 if memory else percent,
+            scalars.get(VGPU_NUMBER, 0) or 1, memory=memory, percent=0 if memory else percent,
             cores=min(scalars.get(VGPU_CORES, 0), ALL_CORES),
-        )
+        )  # fmt: skip
     return None
 
 

@@ -69,16 +69,11 @@ def new_choice(field: Field, options: int, gangs: int) -> Choice:
     units, nodes = len(field.units), field.future.shape[1]
     most = 2 * int(np.diff(field.node_start).max(initial=0)) + 1
     return Choice(
-        np.zeros(5, dtype=np.int64),
-        np.zeros(units, dtype=np.bool_),
-        np.zeros(units + 1, dtype=np.int64),
-        np.zeros((gangs, 3), dtype=np.int64),
-        np.zeros((2, nodes, options), dtype=np.int64),
-        np.zeros((3, nodes), dtype=np.int64),
-        np.zeros((2, options), dtype=np.int64),
-        np.zeros((4, max(most, units)), dtype=np.int64),
-        np.zeros((4, KEY), dtype=np.int64),
-    )
+        np.zeros(5, dtype=np.int64), np.zeros(units, dtype=np.bool_), np.zeros(units + 1, dtype=np.int64),
+        np.zeros((gangs, 3), dtype=np.int64), np.zeros((2, nodes, options), dtype=np.int64),
+        np.zeros((3, nodes), dtype=np.int64), np.zeros((2, options), dtype=np.int64),
+        np.zeros((4, max(most, units)), dtype=np.int64), np.zeros((4, KEY), dtype=np.int64),
+    )  # fmt: skip
 
 
 @compiled_inline

@@ -87,16 +87,10 @@ def _gang(
         phase=GangPhase.RUNNING if node else GangPhase.INQUEUE if admitted else GangPhase.PENDING,
     )
     pod = Pod(
-        namespace="warm",
-        name=f"{name}-w-0",
-        scheduler="volcano",
-        group=name,
-        cpu_milli=1000,
-        memory_mib=1024,
-        card=CardRequest((_CARD,), _RESOURCE, cards * 1000),
-        node=node,
+        namespace="warm", name=f"{name}-w-0", scheduler="volcano", group=name, cpu_milli=1000, memory_mib=1024,
+        card=CardRequest((_CARD,), _RESOURCE, cards * 1000), node=node,
         phase=PodPhase.RUNNING if node else PodPhase.PENDING,
-    )
+    )  # fmt: skip
     return group, pod
 
 

@@ -83,16 +83,11 @@ def _make_queues(session: Session) -> tuple[QueueOutcome, ...]:
         deserved = session.hooks.first("queue_deserved", q)
         outcomes.append(
             QueueOutcome(
-                name=queue.name,
-                state=queue.state.value,
-                quota=quota,
-                allocated=ledger.amount(ledger.allocated[:, q]),
-                inqueue=inqueue[q],
-                elastic=ledger.amount(ledger.elastic[:, q]),
-                deserved=quota if deserved is None else deserved,
-                share=_share(session, q),
+                name=queue.name, state=queue.state.value, quota=quota, allocated=ledger.amount(ledger.allocated[:, q]),
+                inqueue=inqueue[q], elastic=ledger.amount(ledger.elastic[:, q]),
+                deserved=quota if deserved is None else deserved, share=_share(session, q),
             )
-        )
+        )  # fmt: skip
     return tuple(outcomes)
 
 

@@ -65,14 +65,10 @@ class ClusterReasons:
         if missing is not None:
             name, cards, requested, total, free = missing
             numbers = ReasonNumbers(
-                resource=name,
-                requested=requested / MILLI,
-                limit=total / MILLI,
-                free=free / MILLI,
-                short=(requested - free) / MILLI,
-                holders=self._holders.in_use(name, cards, but=gang),
+                resource=name, requested=requested / MILLI, limit=total / MILLI, free=free / MILLI,
+                short=(requested - free) / MILLI, holders=self._holders.in_use(name, cards, but=gang),
                 position=position,
-            )
+            )  # fmt: skip
             return Found(ReasonCode.WAITING_FOR_CARDS, numbers)
         lack = room.lack(tasks)
         if lack is not None:
@@ -90,14 +86,9 @@ class ClusterReasons:
         if lack.code is ReasonCode.WAITING_FOR_RESOURCES:
             requested = room.requested(tasks, lack.resource)
             return lack.code, ReasonNumbers(
-                resource=lack.resource,
-                requested=requested,
-                free=max(0.0, requested - lack.short),
-                short=lack.short,
-                holders=self._holders.in_use(lack.resource, (), but=gang),
-                position=position,
-                nodes=nodes,
-            )
+                resource=lack.resource, requested=requested, free=max(0.0, requested - lack.short), short=lack.short,
+                holders=self._holders.in_use(lack.resource, (), but=gang), position=position, nodes=nodes,
+            )  # fmt: skip
         resource, requested, free = room.asked(tasks)
         short = lack.short
         if lack.code is ReasonCode.NO_NODE_MATCHES:

@@ -26,12 +26,10 @@ class Demand(msgspec.Struct, frozen=True, gc=False):
         """What is left of it when ``other`` is taken care of. A choice only counts against the same choice; cards that
         no request names are any of their choice."""
         return Demand(
-            max(0, self.cpu_milli - other.cpu_milli),
-            max(0, self.memory_mib - other.memory_mib),
-            _left(self.cards, other.cards),
-            _left(self.unnamed, other._within(self.unnamed)),
+            max(0, self.cpu_milli - other.cpu_milli), max(0, self.memory_mib - other.memory_mib),
+            _left(self.cards, other.cards), _left(self.unnamed, other._within(self.unnamed)),
             _left(self.unknown, other.unknown),
-        )
+        )  # fmt: skip
 
     def _within(self, choices: dict[tuple[int, ...], int]) -> dict[tuple[int, ...], int]:
         """Milli-cards of which every card that will do is one of the choice, by choice."""

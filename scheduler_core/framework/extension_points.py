@@ -301,11 +301,9 @@ def check_points(plugin: type) -> None:
             inspect.signature(method).bind(*given)
         except TypeError as error:
             raise BadInput(
-                "bad_extension_point",
-                f"{where}.{name}: {error}",
-                value=name,
+                "bad_extension_point", f"{where}.{name}: {error}", value=name,
                 hint=f"it is called with {', '.join(given[1:]) or 'nothing'}",
-            ) from None
+            ) from None  # fmt: skip
 
 
 def _method(point: ExtensionPoint) -> Callable[..., Any]:

@@ -55,12 +55,10 @@ class Facts(NamedTuple):
         """The same rows and ``more`` behind them."""
         rest = Facts.empty(more, self.cards.shape[1])
         return Facts(
-            np.concatenate([self.version, rest.version]),
-            np.concatenate([self.phase, rest.phase]),
-            np.concatenate([self.ready, rest.ready]),
-            np.concatenate([self.bound, rest.bound]),
+            np.concatenate([self.version, rest.version]), np.concatenate([self.phase, rest.phase]),
+            np.concatenate([self.ready, rest.ready]), np.concatenate([self.bound, rest.bound]),
             np.concatenate([self.cards, rest.cards]),
-        )
+        )  # fmt: skip
 
     def same_as(self, others: Facts, rows: Ints) -> Bools:
         """bool, one a row: this one's rows at ``rows`` say what the other's say."""

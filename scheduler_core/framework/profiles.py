@@ -116,11 +116,7 @@ def remembered(before: Memory, after: Memory, told: dict[str, str]) -> Memory:
     """The memory of the next profile, or the next session: what has been said so far stays said."""
     queued = after if after.queue or not before.queue else before
     return msgspec.structs.replace(
-        after,
-        told=dict(sorted({**told, **after.told}.items())),
-        acted=dict(sorted({**before.acted, **after.acted}.items())),
-        queue=queued.queue,
-        cycle=queued.cycle,
-        move_cycle=queued.move_cycle,
-        seen=queued.seen,
-    )
+        after, told=dict(sorted({**told, **after.told}.items())),
+        acted=dict(sorted({**before.acted, **after.acted}.items())), queue=queued.queue, cycle=queued.cycle,
+        move_cycle=queued.move_cycle, seen=queued.seen,
+    )  # fmt: skip

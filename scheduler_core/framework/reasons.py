@@ -77,11 +77,9 @@ class Reasons:
             note = session.trace.notes.get(gang)
             message = sentence(code, numbers, session.group(gang).queue, detail)
             reasons[gang] = Reason(
-                podgroup=session.gangs.names[gang],
-                code=code,
-                numbers=numbers,
+                podgroup=session.gangs.names[gang], code=code, numbers=numbers,
                 message=message if note is None else f"{message} {note}",
-            )
+            )  # fmt: skip
             if kind is not None:
                 known[kind] = reasons[gang]
         return reasons, positions

@@ -36,14 +36,10 @@ class Binpack(ScoredByTerms):
             doc="further resources that count, such as `nvidia.com/gpu` or a card type: names, or one text with commas",
         ),
         Argument(
-            name="binpack.resources.<name>",
-            type="int",
-            default={},
-            minimum=0,
-            maximum=_MOST,
+            name="binpack.resources.<name>", type="int", default={}, minimum=0, maximum=_MOST,
             doc="weight of one of them, 1 where it is not given",
         ),
-    )
+    )  # fmt: skip
 
     def open(self, session: Session) -> None:
         super().open(session)

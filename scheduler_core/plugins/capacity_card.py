@@ -245,13 +245,10 @@ class CapacityCard(Plugin):
                 choices[choice] = choices.get(choice, 0) + milli
         back = "reclaim" in session.policy.actions and self.reclaimer(gang) is None
         book = Book(
-            ReasonCode.OVER_COMMITTED,
-            ledger.axes.cards,
-            limits=self._most.tolist(),
-            used=self._hardware.in_use(back=back).tolist(),
-            promised=ledger.inqueue.sum(axis=1).tolist(),
+            ReasonCode.OVER_COMMITTED, ledger.axes.cards, limits=self._most.tolist(),
+            used=self._hardware.in_use(back=back).tolist(), promised=ledger.inqueue.sum(axis=1).tolist(),
             choices=choices,
-        )
+        )  # fmt: skip
         short = book.shortfall(demand.cpu_milli, demand.memory_mib, demand.all_cards())
         if short is None and demand.unknown:
             # Of a card that no node has there are none, whatever the factor.

@@ -121,12 +121,10 @@ class Proportion(Plugin):
         """What the queue deserves too little of now, or (``empty``) may never use."""
         queue = self.session.queue_of(gang)
         return self.rows.shortfall(
-            ReasonCode.WAITING_FOR_QUOTA,
-            self.rows.minimum(gang, demand),
+            ReasonCode.WAITING_FOR_QUOTA, self.rows.minimum(gang, demand),
             self.real[queue] if empty else self.deserved[queue],
-            [0] * len(self.rows) if empty else self.rows.used(queue),
-            queue=self.session.ledger.queues[queue].name,
-        )
+            [0] * len(self.rows) if empty else self.rows.used(queue), queue=self.session.ledger.queues[queue].name,
+        )  # fmt: skip
 
     def overused(self, queue: int) -> bool:
         """It has all that it deserves, of everything; a promise must still become a place."""
@@ -138,12 +136,9 @@ class Proportion(Plugin):
         if not self.session.queue_is_open(queue):
             return Shortfall(code=ReasonCode.QUEUE_CLOSED, resource="", requested=0)
         return self.rows.shortfall(
-            ReasonCode.WAITING_FOR_QUOTA,
-            self.rows.request(cls),
-            self.deserved[queue],
-            self.rows.used(queue),
+            ReasonCode.WAITING_FOR_QUOTA, self.rows.request(cls), self.deserved[queue], self.rows.used(queue),
             queue=self.session.ledger.queues[queue].name,
-        )
+        )  # fmt: skip
 
     preemptive = allocatable
 

@@ -37,14 +37,10 @@ class Rescheduling(Plugin):
             doc="percent of `cpu`, `memory`, `pods` or `cards` below which a node is idle",
         ),
         Argument(
-            name="targetThresholds",
-            type="weights",
-            default={"cpu": 50, "memory": 50, "pods": 50},
-            minimum=0,
-            maximum=100,
-            doc="percent above which a node is busy",
+            name="targetThresholds", type="weights", default={"cpu": 50, "memory": 50, "pods": 50}, minimum=0,
+            maximum=100, doc="percent above which a node is busy",
         ),
-    )
+    )  # fmt: skip
 
     @classmethod
     def check(cls, values: Mapping[str, Any]) -> None:

@@ -121,25 +121,17 @@ def make_workloads(
 def _template(task: TraceTask, assignment: Assignment) -> PodTemplate:
     whole = task.card_milli % MILLI == 0
     return PodTemplate(
-        cpu_milli=task.cpu_milli,
-        memory_mib=task.memory_mib,
-        card_names=assignment.cards,
-        resource=GPU_RESOURCE if task.card_milli and whole else "",
-        card_milli=task.card_milli,
-    )
+        cpu_milli=task.cpu_milli, memory_mib=task.memory_mib, card_names=assignment.cards,
+        resource=GPU_RESOURCE if task.card_milli and whole else "", card_milli=task.card_milli,
+    )  # fmt: skip
 
 
 def _service(arrival: Arrival, assignment: Assignment) -> Workload:
     return Workload(
-        namespace=NAMESPACE,
-        name=arrival.name,
-        queue=assignment.queue,
-        service_type="inference",
-        owner_kind=OwnerKind.REPLICA_SET,
-        template=_template(arrival.task, assignment),
-        priority_class=arrival.task.priority_class,
-        duration=arrival.life,
-    )
+        namespace=NAMESPACE, name=arrival.name, queue=assignment.queue, service_type="inference",
+        owner_kind=OwnerKind.REPLICA_SET, template=_template(arrival.task, assignment),
+        priority_class=arrival.task.priority_class, duration=arrival.life,
+    )  # fmt: skip
 
 
 def _gang(members: list[Arrival], assignment: Assignment) -> Workload:

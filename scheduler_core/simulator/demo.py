@@ -89,16 +89,11 @@ class DemoScenario:
         if state is None:
             world.submit(
                 Workload(
-                    namespace=service.queue,
-                    name=service.name,
-                    queue=service.queue,
-                    service_type="inference",
-                    owner_kind=OwnerKind.REPLICA_SET,
-                    template=template(service.cards, service.milli),
-                    replicas=wanted,
+                    namespace=service.queue, name=service.name, queue=service.queue, service_type="inference",
+                    owner_kind=OwnerKind.REPLICA_SET, template=template(service.cards, service.milli), replicas=wanted,
                     priority_class=service.priority_class,
                 )
-            )
+            )  # fmt: skip
         elif abs(wanted - state.workload.replicas) >= max(1, service.peak // 12) or wanted == service.floor:
             # An autoscaler's dead band: small waves do not move big services.
             world.scale(service.queue, service.name, wanted)

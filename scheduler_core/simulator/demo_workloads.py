@@ -175,9 +175,6 @@ def template(cards: tuple[str, ...], milli: int) -> PodTemplate:
     resource = RESOURCES[cards[0]]
     cpu_milli, memory_mib = _PER_CARD[resource]
     return PodTemplate(
-        cpu_milli=cpu_milli * milli // MILLI,
-        memory_mib=memory_mib * milli // MILLI,
-        card_names=cards,
-        resource=resource if milli % MILLI == 0 else "",
-        card_milli=milli,
-    )
+        cpu_milli=cpu_milli * milli // MILLI, memory_mib=memory_mib * milli // MILLI, card_names=cards,
+        resource=resource if milli % MILLI == 0 else "", card_milli=milli,
+    )  # fmt: skip

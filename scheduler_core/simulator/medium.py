@@ -40,11 +40,9 @@ _SMALL_BOARDS = ("NVIDIA-A10", "NVIDIA-A40", "NVIDIA-L20", "NVIDIA-L40", "NVIDIA
 # Milli-cards of a pod, with weights.
 _SLICES = ((MILLI, 1),)
 _SIZES = {
-    ("small", "inference"): ((250, 3), (500, 2)),
-    ("small", "training"): ((500, 3), (MILLI, 1)),
-    ("large", "inference"): ((500, 5), (MILLI, 4), (2 * MILLI, 1)),
-    ("large", "training"): ((MILLI, 4), (2 * MILLI, 1)),
-}
+    ("small", "inference"): ((250, 3), (500, 2)), ("small", "training"): ((500, 3), (MILLI, 1)),
+    ("large", "inference"): ((500, 5), (MILLI, 4), (2 * MILLI, 1)), ("large", "training"): ((MILLI, 4), (2 * MILLI, 1)),
+}  # fmt: skip
 # What a scheduler has written to a gang that runs: without it the first session would write to each of them.
 _SCHEDULED = GangCondition(type="Scheduled", reason="tasks in gang are ready to be scheduled")
 _MEMBERS = {"inference": (2, 3, 4, 6, 8), "training": (2, 4, 4, 8)}
@@ -149,17 +147,10 @@ def _workload(gang: _Gang, now: float, seed: int, *, first: bool = False) -> Wor
     if gang.service_type == "inference":
         tidal = rng.random() < _TIDAL_SHARE
         return Workload(
-            namespace=gang.namespace,
-            name=gang.name,
-            queue=gang.queue,
-            service_type="inference",
-            owner_kind=OwnerKind.REPLICA_SET,
-            template=template,
-            replicas=gang.members,
-            priority_class="pc-high",
-            submitted=now - rng.uniform(1, 80) * DAY,
-            labels={_TIDAL_LABEL: str(gang.members)} if tidal else {},
-        )
+            namespace=gang.namespace, name=gang.name, queue=gang.queue, service_type="inference",
+            owner_kind=OwnerKind.REPLICA_SET, template=template, replicas=gang.members, priority_class="pc-high",
+            submitted=now - rng.uniform(1, 80) * DAY, labels={_TIDAL_LABEL: str(gang.members)} if tidal else {},
+        )  # fmt: skip
     # Most of it runs for days: one in seven is a short run.
     days = rng.uniform(0.1, 0.5) if rng.random() < 1 / 7 else rng.uniform(2, 9)
     return Workload(

@@ -37,13 +37,10 @@ def queues_by_model(nodes: Iterable[Node]) -> tuple[Queue, ...]:
             training = service_type == "training"
             queues.append(
                 Queue(
-                    name=f"{service_type}-{suffix}",
-                    priority=TRAINING_PRIORITY if training else INFERENCE_PRIORITY,
-                    reclaimable=training,
-                    card_quota={model: milli},
-                    service_type=service_type,
+                    name=f"{service_type}-{suffix}", priority=TRAINING_PRIORITY if training else INFERENCE_PRIORITY,
+                    reclaimable=training, card_quota={model: milli}, service_type=service_type,
                 )
-            )
+            )  # fmt: skip
     return tuple(sorted(queues, key=lambda queue: queue.name))
 
 

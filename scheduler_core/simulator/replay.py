@@ -55,14 +55,10 @@ class ReplayOptions(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def replay(
-    options: ReplayOptions,
-    policy: Policy,
-    *,
-    queues: Iterable[Queue] | None = None,
-    priority_classes: Iterable[PriorityClass] = (),
-    trace: BinaryIO | None = None,
+    options: ReplayOptions, policy: Policy, *, queues: Iterable[Queue] | None = None,
+    priority_classes: Iterable[PriorityClass] = (), trace: BinaryIO | None = None,
     progress: Callable[[Progress], None] | None = None,
-) -> Report:
+) -> Report:  # fmt: skip
     """Run a replay from its first arrival to its last session.
 
     Args:
@@ -107,16 +103,10 @@ def main(options: argparse.Namespace) -> int:
     """The command: the options of the command line, with ``policy`` and ``queue_objects`` read already. Raises
     BadInput: anything in the input that cannot be used."""
     chosen = ReplayOptions(
-        nodes=Path(options.nodes),
-        pods=Path(options.pods),
-        tide=Path(options.tide) if options.tide else None,
-        gang_size=options.gang_size,
-        hours=options.hours,
-        scale=options.scale,
-        session_seconds=options.session_seconds,
-        grace_seconds=options.grace_seconds,
-        seed=options.seed,
-    )
+        nodes=Path(options.nodes), pods=Path(options.pods), tide=Path(options.tide) if options.tide else None,
+        gang_size=options.gang_size, hours=options.hours, scale=options.scale, session_seconds=options.session_seconds,
+        grace_seconds=options.grace_seconds, seed=options.seed,
+    )  # fmt: skip
     with contextlib.ExitStack() as stack:
         trace = stack.enter_context(open_trace(options.trace)) if options.trace else None
         progress = stack.enter_context(show_progress())

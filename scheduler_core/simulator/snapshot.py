@@ -80,14 +80,9 @@ class SnapshotView:
         if nodes is not self._typed:
             self._typed, self._card_types = nodes, card_types(nodes)
         return Snapshot(
-            nodes=nodes,
-            pods=self._pods.take(),
-            pod_groups=self._pod_groups.take(),
-            queues=self._queues.take(),
-            priority_classes=self._priority_classes.take(),
-            card_types=self._card_types,
-            latest=self._world.t,
-        )
+            nodes=nodes, pods=self._pods.take(), pod_groups=self._pod_groups.take(), queues=self._queues.take(),
+            priority_classes=self._priority_classes.take(), card_types=self._card_types, latest=self._world.t,
+        )  # fmt: skip
 
 
 def card_types(nodes: tuple[Node, ...]) -> tuple[CardType, ...]:

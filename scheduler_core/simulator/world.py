@@ -57,17 +57,10 @@ class World:
         changes: counts every change, so that a reader knows whether anything happened."""
 
     def __init__(
-        self,
-        nodes: Iterable[Node] = (),
-        queues: Iterable[Queue] = (),
-        priority_classes: Iterable[PriorityClass] = (),
-        *,
-        seed: int = 0,
-        start: float = 0.0,
-        grace_seconds: float = DEFAULT_GRACE_SECONDS,
-        controller_delay: float = DEFAULT_CONTROLLER_DELAY,
-        start_delay: float = DEFAULT_START_DELAY,
-    ) -> None:
+        self, nodes: Iterable[Node] = (), queues: Iterable[Queue] = (), priority_classes: Iterable[PriorityClass] = (),
+        *, seed: int = 0, start: float = 0.0, grace_seconds: float = DEFAULT_GRACE_SECONDS,
+        controller_delay: float = DEFAULT_CONTROLLER_DELAY, start_delay: float = DEFAULT_START_DELAY,
+    ) -> None:  # fmt: skip
         self.t = start
         self.seed = seed
         self.grace_seconds, self.controller_delay, self.start_delay = grace_seconds, controller_delay, start_delay
@@ -237,23 +230,14 @@ class World:
         """Everything but the listeners."""
         return msgspec.msgpack.encode(
             _Saved(
-                t=self.t,
-                seed=self.seed,
-                grace_seconds=self.grace_seconds,
-                controller_delay=self.controller_delay,
-                start_delay=self.start_delay,
-                serial=self._serial,
-                last_event=self._events.last_id,
-                nodes=list(self.nodes.values()),
-                queues=list(self.queues.values()),
-                priority_classes=list(self.priority_classes.values()),
-                pods=list(self.pods.values()),
-                pod_groups=list(self.pod_groups.values()),
-                states=list(self.workloads.values()),
-                placements=self.placements,
-                events=self._events.dump(),
+                t=self.t, seed=self.seed, grace_seconds=self.grace_seconds, controller_delay=self.controller_delay,
+                start_delay=self.start_delay, serial=self._serial, last_event=self._events.last_id,
+                nodes=list(self.nodes.values()), queues=list(self.queues.values()),
+                priority_classes=list(self.priority_classes.values()), pods=list(self.pods.values()),
+                pod_groups=list(self.pod_groups.values()), states=list(self.workloads.values()),
+                placements=self.placements, events=self._events.dump(),
             )
-        )
+        )  # fmt: skip
 
     @classmethod
     def load(cls, data: bytes) -> World:

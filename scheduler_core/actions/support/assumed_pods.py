@@ -46,12 +46,9 @@ def assume(session: Session, task: int, seconds: float) -> None:
     cache = session.pod_cache
     cache.assume(
         AssumedPod(
-            pod=pod.key,
-            uid=pod.uid,
-            node=session.axes.nodes[place.node],
-            card=session.axes.cards[place.card] if place.card >= 0 else "",
-            card_indices=place.indices,
+            pod=pod.key, uid=pod.uid, node=session.axes.nodes[place.node],
+            card=session.axes.cards[place.card] if place.card >= 0 else "", card_indices=place.indices,
             made=session.now,
         )
-    )
+    )  # fmt: skip
     cache.finish_binding(pod.key, session.now, seconds)

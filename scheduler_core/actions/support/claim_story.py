@@ -47,19 +47,12 @@ def new_story(search: VictimSearch, claims: int) -> Story:
     more by the attempt that is under way."""
     units, there = len(search.field.units), 2 * len(search.field.pieces) + 1
     return Story(
-        np.zeros(4, dtype=np.int64),
-        np.zeros((claims + 1, 9), dtype=np.int64),
-        np.zeros((2 * units + 1, 7), dtype=np.int64),
-        np.zeros(there, dtype=np.int32),
-        np.zeros(there, dtype=np.int64),
-        np.zeros(there, dtype=np.int32),
-        np.zeros(there, dtype=np.bool_),
-        np.zeros(10 * claims + 10, dtype=np.int32),
-        np.zeros((10 * claims + 10, 2), dtype=np.int64),
-        np.zeros((10 * claims + 10, NOTE), dtype=np.int64),
-        np.zeros(units, dtype=np.bool_),
-        np.zeros(1, dtype=np.int64),
-    )
+        np.zeros(4, dtype=np.int64), np.zeros((claims + 1, 9), dtype=np.int64),
+        np.zeros((2 * units + 1, 7), dtype=np.int64), np.zeros(there, dtype=np.int32), np.zeros(there, dtype=np.int64),
+        np.zeros(there, dtype=np.int32), np.zeros(there, dtype=np.bool_), np.zeros(10 * claims + 10, dtype=np.int32),
+        np.zeros((10 * claims + 10, 2), dtype=np.int64), np.zeros((10 * claims + 10, NOTE), dtype=np.int64),
+        np.zeros(units, dtype=np.bool_), np.zeros(1, dtype=np.int64),
+    )  # fmt: skip
 
 
 class ClaimRecorder:

@@ -322,10 +322,7 @@ def _same(a: Limits, b: Limits) -> bool:
 def _levels_for(count: int, nodes: int) -> tuple[Ints, Ints, Ints, Ints, Ints, Ints]:
     """Room for so many levels: rank, room, sums, keys, current, place."""
     return (
-        np.zeros(count, dtype=np.int64),
-        np.zeros((count, nodes, 1), dtype=np.int64),
-        np.zeros((count, 1), dtype=np.int64),
-        np.zeros((count, 4 * nodes + 64, KEY + 1), dtype=np.int64),
-        np.zeros((count, nodes + 1), dtype=np.int64),
-        np.full(count, -1, dtype=np.int64),
-    )
+        np.zeros(count, dtype=np.int64), np.zeros((count, nodes, 1), dtype=np.int64),
+        np.zeros((count, 1), dtype=np.int64), np.zeros((count, 4 * nodes + 64, KEY + 1), dtype=np.int64),
+        np.zeros((count, nodes + 1), dtype=np.int64), np.full(count, -1, dtype=np.int64),
+    )  # fmt: skip

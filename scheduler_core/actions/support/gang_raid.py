@@ -87,14 +87,9 @@ class GangRaid:
         attempt.units = chosen
         terms = self._terms
         keep(
-            self._session,
-            attempt,
-            self._guards,
-            action=terms.action,
-            rule=terms.rule,
-            verb=terms.verb,
+            self._session, attempt, self._guards, action=terms.action, rule=terms.rule, verb=terms.verb,
             seconds=0.0 if self._session.compat else terms.seconds,
-        )
+        )  # fmt: skip
 
     def _demand(self, gang: int) -> list[int]:
         """All that waits and may take, as far as the queue is entitled to it where others' queues are robbed."""

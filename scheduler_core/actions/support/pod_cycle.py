@@ -50,13 +50,10 @@ class PodCycle:
             self._rank = interleaved([node.labels.get(_ZONE, "") for node in session.snapshot.nodes])
         memory = session.memory
         self.queue = SchedulingQueue(
-            initial=float(values["podInitialBackoffSeconds"]),
-            most=float(values["podMaxBackoffSeconds"]),
-            leftover=float(values["podMaxInUnschedulableSeconds"]),
-            entries=memory.queue,
-            cycle=memory.cycle,
+            initial=float(values["podInitialBackoffSeconds"]), most=float(values["podMaxBackoffSeconds"]),
+            leftover=float(values["podMaxInUnschedulableSeconds"]), entries=memory.queue, cycle=memory.cycle,
             move_cycle=memory.move_cycle,
-        )
+        )  # fmt: skip
         self._slots: dict[str, int] = {}
 
     def run(self) -> None:
@@ -213,14 +210,10 @@ class PodCycle:
         place, pod = session.cluster.place_of(task), session.tasks.keys[task]
         gang = int(session.tasks.gang[task])
         session.reservations[pod] = Reservation(
-            pod=pod,
-            gang=session.gangs.names[gang],
-            node=session.axes.nodes[place.node],
-            card=session.axes.cards[place.card] if place.card >= 0 else "",
-            card_indices=place.indices,
-            made=self._now,
+            pod=pod, gang=session.gangs.names[gang], node=session.axes.nodes[place.node],
+            card=session.axes.cards[place.card] if place.card >= 0 else "", card_indices=place.indices, made=self._now,
             expires=answer.until,
-        )
+        )  # fmt: skip
 
     def _reconsider(self, only: int = -1) -> None:
         """Ask permission again for pods that keep a place: of one gang, or of all."""

@@ -57,12 +57,9 @@ def reserve(session: Session, gang: int, leaving: Iterable[int], seconds: float)
 
 
 def keep(
-    session: Session,
-    gang: int,
-    places: Iterable[tuple[str, int, int, tuple[int, ...]]],
-    leaving: Iterable[tuple[int, str]],
-    seconds: float,
-) -> None:
+    session: Session, gang: int, places: Iterable[tuple[str, int, int, tuple[int, ...]]],
+    leaving: Iterable[tuple[int, str]], seconds: float,
+) -> None:  # fmt: skip
     """The same for places that the caller names. ``places``: pod, node, card type and cards of each task that has a
     promise. ``leaving``: node and name of each pod that leaves."""
     axes, kept, now, name = session.axes, session.reservations, session.now, session.gangs.names[gang]

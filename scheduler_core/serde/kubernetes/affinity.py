@@ -77,12 +77,9 @@ def _term(term: RawTerm, path: str) -> NodeSelectorTerm:
         for i, line in enumerate(requirements or ()):
             if line.operator not in _OPERATORS:
                 raise BadInput(
-                    "bad_value",
-                    f"{line.operator!r} is not an operator of a node selector",
-                    path=f"{path}.{field}[{i}].operator",
-                    value=line.operator,
-                    hint=f"one of {', '.join(_OPERATORS)}",
-                )
+                    "bad_value", f"{line.operator!r} is not an operator of a node selector",
+                    path=f"{path}.{field}[{i}].operator", value=line.operator, hint=f"one of {', '.join(_OPERATORS)}",
+                )  # fmt: skip
             lines.append(NodeSelectorRequirement(line.key, line.operator, tuple(map(str, line.values or ()))))
     return tuple(lines)
 

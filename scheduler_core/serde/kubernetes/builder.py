@@ -315,12 +315,9 @@ class SnapshotBuilder:
             if self.strict:
                 path, file = self._places.get(("Queue", cycle[0]), ("", None))
                 error = BadInput(
-                    "queue_cycle",
-                    text,
-                    path=".spec.parent",
-                    value=cycle[0],
+                    "queue_cycle", text, path=".spec.parent", value=cycle[0],
                     hint="give one of them another parent, or none",
-                )
+                )  # fmt: skip
                 raise _placed(error, path, file)
             for name in cycle:
                 queues[name] = msgspec.structs.replace(queues[name], parent="", problem=text)
@@ -352,11 +349,6 @@ def _placed(error: BadInput, path: str, file: str | None) -> BadInput:
     """The same error with the place of the object in front of the place inside it."""
     inner = error.path or ""
     return BadInput(
-        error.code,
-        error.message,
-        file=file,
-        path=f"{path}{inner}" if path else inner.lstrip("."),
-        line=error.line,
-        value=error.value,
-        hint=error.hint,
-    )
+        error.code, error.message, file=file, path=f"{path}{inner}" if path else inner.lstrip("."), line=error.line,
+        value=error.value, hint=error.hint,
+    )  # fmt: skip

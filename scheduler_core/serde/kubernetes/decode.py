@@ -108,9 +108,6 @@ def time_at(text: str | None, path: str) -> float | None:
         return parse_time(text)
     except ValueError:
         raise BadInput(
-            "bad_timestamp",
-            f"{text!r} is not a time",
-            path=path,
-            value=text,
+            "bad_timestamp", f"{text!r} is not a time", path=path, value=text,
             hint="write for example 2026-08-20T12:00:00Z",
-        ) from None
+        ) from None  # fmt: skip

@@ -140,15 +140,9 @@ def _mebibytes(value: Any) -> Any:
 
 
 def _gang(
-    kind: str,
-    meta: RawMeta,
-    name: str,
-    wanted: int,
-    least: dict[str, int],
-    roles: dict[str, tuple[int, dict[str, Any]]],
-    notes: dict[str, str],
-    scheduler: str,
-) -> FoundingRecord:
+    kind: str, meta: RawMeta, name: str, wanted: int, least: dict[str, int],
+    roles: dict[str, tuple[int, dict[str, Any]]], notes: dict[str, str], scheduler: str,
+) -> FoundingRecord:  # fmt: skip
     total = sum(replicas for replicas, _ in roles.values())
     if total > MAX_PODS:
         raise BadInput(

@@ -63,12 +63,9 @@ def read_numa(obj: object) -> NumaTopology:
     policy = policies.get("TopologyManagerPolicy") or "none"
     if policy not in _POLICIES:
         raise BadInput(
-            "bad_value",
-            f"{policy!r} is not a topology manager policy",
-            path=".spec.policies.TopologyManagerPolicy",
-            value=policy,
-            hint=f"one of {', '.join(_POLICIES)}",
-        )
+            "bad_value", f"{policy!r} is not a topology manager policy", path=".spec.policies.TopologyManagerPolicy",
+            value=policy, hint=f"one of {', '.join(_POLICIES)}",
+        )  # fmt: skip
     detail = {_cpu_number(number): cpu for number, cpu in (spec.cpu_detail or {}).items()}
     reserved, _, _ = read_resources(spec.res_reserved, ".spec.resReserved")
     cpus = (spec.numares or {}).get("cpu")
@@ -89,11 +86,9 @@ def read_metrics(obj: object) -> NodeMetrics:
     raw = decode(obj, RawMetrics)
     cpu, memory, _ = read_resources(raw.usage, ".usage")
     return NodeMetrics(
-        name=raw.metadata.name,
-        at=time_at(raw.timestamp, ".timestamp") or 0.0,
-        cpu_milli=cpu or 0,
+        name=raw.metadata.name, at=time_at(raw.timestamp, ".timestamp") or 0.0, cpu_milli=cpu or 0,
         memory_mib=memory or 0,
-    )
+    )  # fmt: skip
 
 
 def read_namespace(obj: object) -> NamespaceRecord:

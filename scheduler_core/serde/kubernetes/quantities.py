@@ -85,13 +85,9 @@ def is_scalar(name: str) -> bool:
 
 
 def read_resources(
-    values: Mapping[str, RawQuantity | None] | None,
-    path: str,
-    *,
-    capacity: bool = False,
-    thousandths: bool = False,
+    values: Mapping[str, RawQuantity | None] | None, path: str, *, capacity: bool = False, thousandths: bool = False,
     excess: list[str] | None = None,
-) -> tuple[int | None, int | None, dict[str, int]]:
+) -> tuple[int | None, int | None, dict[str, int]]:  # fmt: skip
     """CPU (milli-cores), memory (MiB) and scalars (whole units) of a resource list; None where it says nothing.
     ``thousandths``: of scalars, instead of whole units. ``excess``: gets what is beyond the largest amount, which then
     replaces it; None = that is bad input too. Raises BadInput: ``bad_quantity`` with the place."""

@@ -134,11 +134,9 @@ def _node_groups(raw: RawQueueAffinity | None) -> NodeGroups | None:
         return None
     near, far = raw.node_group_affinity or RawGroupAffinity(), raw.node_group_anti_affinity or RawGroupAffinity()
     groups = NodeGroups(
-        required=tuple(dict.fromkeys(near.required or ())),
-        preferred=tuple(dict.fromkeys(near.preferred or ())),
-        denied=tuple(dict.fromkeys(far.required or ())),
-        avoided=tuple(dict.fromkeys(far.preferred or ())),
-    )
+        required=tuple(dict.fromkeys(near.required or ())), preferred=tuple(dict.fromkeys(near.preferred or ())),
+        denied=tuple(dict.fromkeys(far.required or ())), avoided=tuple(dict.fromkeys(far.preferred or ())),
+    )  # fmt: skip
     return None if groups == NodeGroups() else groups
 
 

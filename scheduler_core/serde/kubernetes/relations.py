@@ -90,12 +90,9 @@ def _preferred(
     for i, wish in enumerate((raw.preferred if raw else None) or ()):
         if not 1 <= wish.weight <= MAX_WEIGHT:
             raise BadInput(
-                "bad_value",
-                f"{wish.weight} is not a weight of a preferred term",
-                path=f"{path}[{i}].weight",
-                value=wish.weight,
-                hint=f"1 to {MAX_WEIGHT}",
-            )
+                "bad_value", f"{wish.weight} is not a weight of a preferred term", path=f"{path}[{i}].weight",
+                value=wish.weight, hint=f"1 to {MAX_WEIGHT}",
+            )  # fmt: skip
         term = _term(wish.pod_affinity_term, f"{path}[{i}].podAffinityTerm", namespace, labels)
         found.append(PreferredPodTerm(sign * wish.weight, term))
     return tuple(found)

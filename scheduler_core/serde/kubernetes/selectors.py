@@ -34,12 +34,9 @@ def label_selector(raw: RawLabelSelector | None, path: str) -> LabelSelector | N
         place = f"{path}.matchExpressions[{i}]"
         if line.operator not in _OPERATORS:
             raise BadInput(
-                "bad_value",
-                f"{line.operator!r} is not an operator of a label selector",
-                path=f"{place}.operator",
-                value=line.operator,
-                hint=f"one of {', '.join(_OPERATORS)}",
-            )
+                "bad_value", f"{line.operator!r} is not an operator of a label selector", path=f"{place}.operator",
+                value=line.operator, hint=f"one of {', '.join(_OPERATORS)}",
+            )  # fmt: skip
         values = tuple(sorted({_word(value) for value in line.values or ()}))
         if bool(values) != (line.operator in ("In", "NotIn")):
             needs = "at least one value" if line.operator in ("In", "NotIn") else "no values"

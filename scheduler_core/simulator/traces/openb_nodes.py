@@ -26,12 +26,9 @@ def read_nodes(path: Path) -> tuple[Node, ...]:
         if count and not model:
             raise row.error("model", f"is empty on a node with {count} cards", hint="the name of the card type")
         nodes[name] = Node(
-            name=name,
-            labels={PRODUCT_LABEL: model} if count else {},
-            cpu_milli=row.whole("cpu_milli"),
-            memory_mib=row.whole("memory_mib"),
-            cards=(NodeCards(model, GPU_RESOURCE, count),) if count else (),
-        )
+            name=name, labels={PRODUCT_LABEL: model} if count else {}, cpu_milli=row.whole("cpu_milli"),
+            memory_mib=row.whole("memory_mib"), cards=(NodeCards(model, GPU_RESOURCE, count),) if count else (),
+        )  # fmt: skip
     if not nodes:
         raise BadInput("bad_csv", "no nodes", file=str(path), hint="one line for each node below the header")
     return tuple(nodes[name] for name in sorted(nodes))

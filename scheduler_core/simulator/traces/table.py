@@ -61,27 +61,18 @@ def read_rows(path: Path, columns: tuple[str, ...]) -> Iterator[Row]:
     for column in columns:
         if column not in header:
             raise BadInput(
-                "bad_csv",
-                f"no column {column!r} in the header",
-                file=file,
-                line=1,
-                path=column,
-                value=",".join(header),
-                hint=f"the first line names the columns {','.join(columns)}",
-            )
+                "bad_csv", f"no column {column!r} in the header", file=file, line=1, path=column,
+                value=",".join(header), hint=f"the first line names the columns {','.join(columns)}",
+            )  # fmt: skip
     try:
         for fields in reader:
             if not fields:
                 continue
             if len(fields) != len(header):
                 raise BadInput(
-                    "bad_csv",
-                    f"{len(fields)} fields where the header has {len(header)}",
-                    file=file,
-                    line=reader.line_num,
-                    value=",".join(fields),
-                    hint="one field for each column",
-                )
+                    "bad_csv", f"{len(fields)} fields where the header has {len(header)}", file=file,
+                    line=reader.line_num, value=",".join(fields), hint="one field for each column",
+                )  # fmt: skip
             yield Row(file, reader.line_num, dict(zip(header, fields, strict=True)))
     except csv.Error as error:
         raise BadInput("bad_csv", str(error), file=file, line=reader.line_num) from None
