@@ -25,30 +25,23 @@ class Allocate(Action):
 
     arguments: ClassVar[tuple[Argument, ...]] = (
         number(
-            "podInitialBackoffSeconds",
-            1.0,
-            (0.0, 3600.0),
+            "podInitialBackoffSeconds", 1.0, (0.0, 3600.0),
             "per-pod cycle: how long a pod waits after its first attempt; each further one doubles it",
         ),
         number("podMaxBackoffSeconds", 10.0, (0.0, 86400.0), "per-pod cycle: the longest such wait"),
         number(
-            "podMaxInUnschedulableSeconds",
-            300.0,
-            (1.0, 86400.0),
+            "podMaxInUnschedulableSeconds", 300.0, (1.0, 86400.0),
             "per-pod cycle: after so long a pod is tried again although nothing has happened that may help it",
         ),
         number(
-            "assumeSeconds",
-            30.0,
-            (1.0, 3600.0),
+            "assumeSeconds", 30.0, (1.0, 3600.0),
             "per-pod cycle: how long a bound pod keeps its place although the cluster does not show it there",
         ),
         switch(
-            "interleaveZones",
-            False,
+            "interleaveZones", False,
             "per-pod cycle: of nodes with equal scores take those of each zone in turn, not the first name",
         ),
-    )
+    )  # fmt: skip
 
     def execute(self, session: Session) -> None:
         """Queues and gangs take turns, or pods where a plugin sorts them; O(waiting tasks x nodes)."""

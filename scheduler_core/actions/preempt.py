@@ -44,37 +44,29 @@ class Preempt(Action):
     arguments: ClassVar[tuple[Argument, ...]] = (
         RESERVATION_SECONDS,
         switch(
-            "enableTopologyAwarePreemption",
-            False,
+            "enableTopologyAwarePreemption", False,
             "choose the node of each task by the lowest top priority of its victims, their sum, number and start",
         ),
         number(
-            "minCandidateNodesPercentage",
-            10,
-            (0, 100),
+            "minCandidateNodesPercentage", 10, (0, 100),
             "share of the nodes that the topology-aware mode tries; only with compatibility: volcano, else all",
         ),
         number(
-            "minCandidateNodesAbsolute",
-            1,
-            (0, 1_000_000),
+            "minCandidateNodesAbsolute", 1, (0, 1_000_000),
             "at least so many nodes are tried; only with compatibility: volcano",
         ),
         number(
-            "maxCandidateNodesAbsolute",
-            100,
-            (1, 1_000_000),
+            "maxCandidateNodesAbsolute", 100, (1, 1_000_000),
             "at most so many nodes are tried; only with compatibility: volcano",
         ),
         number(
             "topologyAwarePreemptWorkerNum", 16, (1, 1024), "accepted without effect: nodes are not tried in parallel"
         ),
         switch(
-            "predicateErrorCacheEnable",
-            True,
+            "predicateErrorCacheEnable", True,
             "accepted without effect: filters are asked once for each kind of task anyway",
         ),
-    )
+    )  # fmt: skip
 
     def execute(self, session: Session) -> None:
         """Between gangs, then inside gangs; queues and gangs take turns, each gang is tried once in each part."""

@@ -52,12 +52,10 @@ class Reclaim(Action):
     arguments: ClassVar[tuple[Argument, ...]] = (
         RESERVATION_SECONDS,
         number(
-            "cooldownSeconds",
-            60.0,
-            (0.0, 86400.0),
+            "cooldownSeconds", 60.0, (0.0, 86400.0),
             "how long a gang that was evicted is not taken again, from the eviction on",
         ),
-    )
+    )  # fmt: skip
 
     def execute(self, session: Session) -> None:
         """Queues and gangs take turns; each gang is tried once."""

@@ -30,9 +30,7 @@ class Binpack(ScoredByTerms):
         number("binpack.cpu", 1, (0, _MOST), "weight of cpu"),
         number("binpack.memory", 1, (0, _MOST), "weight of memory"),
         Argument(
-            name="binpack.resources",
-            type="list",
-            default=[],
+            name="binpack.resources", type="list", default=[],
             doc="further resources that count, such as `nvidia.com/gpu` or a card type: names, or one text with commas",
         ),
         Argument(

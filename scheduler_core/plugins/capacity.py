@@ -46,12 +46,10 @@ class Capacity(Plugin):
     guards: ClassVar[frozenset[str]] = frozenset({"reclaimable", "unified_evictable"})
     arguments: ClassVar[tuple[Argument, ...]] = (
         number(
-            "ancestorReclaimLevel",
-            0,
-            (0, 100),
+            "ancestorReclaimLevel", 0, (0, 100),
             "so many ancestors lend their line to a queue that takes back, and must be beyond it above a victim",
         ),
-    )
+    )  # fmt: skip
 
     def open(self, session: Session) -> None:
         """Work out the tree and what each queue of it may have."""

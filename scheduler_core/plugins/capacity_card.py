@@ -66,21 +66,15 @@ class CapacityCard(Plugin):
         switch("cardUnlimitedCpuMemory", False, "tasks that ask for cards do not count against cpu and memory quotas"),
         number("nodeOrderWeight", 1.0, (0.0, 1_000_000.0), "weight of the preference for the card named first in A|B"),
         Argument(
-            name="podOwnerReferenceToServiceType",
-            type="map",
-            default={},
-            choices=_SERVICE_TYPES,
+            name="podOwnerReferenceToServiceType", type="map", default={}, choices=_SERVICE_TYPES,
             doc="service type by the kind of the pod's owner, where no annotation says it",
         ),
         Argument(
-            name="unknownReclaimer",
-            type="str",
-            default="deny",
-            choices=("deny", "allow"),
+            name="unknownReclaimer", type="str", default="deny", choices=("deny", "allow"),
             doc="whether a gang of unknown service type may take back from training",
         ),
         switch("tidePreempt", False, "the tide table guards preempt as it guards reclaim"),
-    )
+    )  # fmt: skip
 
     def open(self, session: Session) -> None:
         """Sum the hardware once."""

@@ -22,15 +22,11 @@ class Coscheduling(Plugin):
     name: ClassVar[str] = "coscheduling"
     arguments: ClassVar[tuple[Argument, ...]] = (
         Argument(
-            name="waitSeconds",
-            type="float",
-            default=60.0,
-            minimum=1.0,
-            maximum=86400.0,
+            name="waitSeconds", type="float", default=60.0, minimum=1.0, maximum=86400.0,
             aliases=("permitWaitingTimeSeconds",),
             doc="how long a pod keeps its place while its group, which has no time limit, is not complete",
         ),
-    )
+    )  # fmt: skip
 
     def queue_sort(self, task: int) -> tuple[Any, ...]:
         """Groups stay together: priority of the pods, then of the group, creation of the group, its name."""

@@ -40,19 +40,15 @@ class DeviceShare(Plugin):
         switch(_KINDS[1], False, "pods take idle cards by volcano.sh/gpu-number"),
         switch(_KINDS[2], False, "pods take virtual cards by volcano.sh/vgpu-…"),
         switch(
-            "deviceshare.NodeLockEnable",
-            False,
+            "deviceshare.NodeLockEnable", False,
             "accepted for Volcano's sake; a session is the only one that places, so there is nothing to lock",
         ),
         Argument(
-            name="deviceshare.SchedulePolicy",
-            type="str",
-            default="",
-            choices=("", "binpack", "spread"),
+            name="deviceshare.SchedulePolicy", type="str", default="", choices=("", "binpack", "spread"),
             doc="fill cards that are in use (binpack) or use idle ones (spread); empty = neither",
         ),
         number("deviceshare.ScheduleWeight", 0, (0, 1_000_000), "weight of the score by SchedulePolicy"),
-    )
+    )  # fmt: skip
 
     @classmethod
     def check(cls, values: Mapping[str, Any]) -> None:

@@ -61,12 +61,10 @@ class Extender(Plugin):
         ),
         switch("extender.ignorable", False, "a question that fails counts as no objection"),
         Argument(
-            name="extender.managedResources",
-            type="list",
-            default=[],
+            name="extender.managedResources", type="list", default=[],
             doc="speak only of tasks that ask for one of these: extended resources or card types; empty = of all",
         ),
-    )
+    )  # fmt: skip
 
     @classmethod
     def check(cls, values: Any) -> None:

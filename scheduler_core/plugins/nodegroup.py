@@ -30,14 +30,13 @@ class NodeGroup(Plugin):
     name: ClassVar[str] = "nodegroup"
     arguments: ClassVar[tuple[Argument, ...]] = (
         switch(
-            "strict",
-            True,
+            "strict", True,
             "nodes without a group take no gang; off = they take gangs of queues that say nothing about groups",
         ),
         switch(
             "enablePreferredOrder", False, "of the groups that a queue prefers, the first is worth more than the next"
         ),
-    )
+    )  # fmt: skip
 
     def open(self, session: Session) -> None:
         super().open(session)

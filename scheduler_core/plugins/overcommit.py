@@ -33,12 +33,10 @@ class Overcommit(Plugin):
     name: ClassVar[str] = "overcommit"
     arguments: ClassVar[tuple[Argument, ...]] = (
         number(
-            "overcommit-factor",
-            1.2,
-            (1.0, 1000.0),
+            "overcommit-factor", 1.2, (1.0, 1000.0),
             "gangs are admitted while used + promised + minimum <= all nodes together x factor",
         ),
-    )
+    )  # fmt: skip
 
     def open(self, session: Session) -> None:
         """Enlarge the cluster once, by the factor as it is written."""

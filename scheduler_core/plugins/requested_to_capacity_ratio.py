@@ -40,22 +40,16 @@ class RequestedToCapacityRatio(ScoredByTerms):
             doc="points of the line, utilization rising; between two points it is straight",
         ),
         Argument(
-            name="resourcetoweightmap",
-            aliases=("resources",),
-            type="weights",
-            default={"cpu": 1, "memory": 1},
-            minimum=0,
-            maximum=1_000_000,
+            name="resourcetoweightmap", aliases=("resources",), type="weights", default={"cpu": 1, "memory": 1},
+            minimum=0, maximum=1_000_000,
             doc="weight of each resource that counts: `cpu`, `memory`, an extended resource or a card type",
         ),
         number("weight", 1, (0, 1_000_000), "weight among the node scores"),
         number(
-            "maxScore",
-            0,
-            (0, _HIGH),
+            "maxScore", 0, (0, _HIGH),
             "the highest score that a point may have, 10 or 100; 0 = 10 if no point is higher, else 100",
         ),
-    )
+    )  # fmt: skip
 
     @classmethod
     def check(cls, values: Mapping[str, Any]) -> None:

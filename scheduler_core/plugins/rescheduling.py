@@ -29,11 +29,7 @@ class Rescheduling(Plugin):
     arguments: ClassVar[tuple[Argument, ...]] = (
         Argument(name="interval", type="str", default="5m", doc="how long nodes are left alone after a round"),
         Argument(
-            name="thresholds",
-            type="weights",
-            default={"cpu": 20, "memory": 20, "pods": 20},
-            minimum=0,
-            maximum=100,
+            name="thresholds", type="weights", default={"cpu": 20, "memory": 20, "pods": 20}, minimum=0, maximum=100,
             doc="percent of `cpu`, `memory`, `pods` or `cards` below which a node is idle",
         ),
         Argument(

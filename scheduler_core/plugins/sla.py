@@ -31,12 +31,10 @@ class Sla(Plugin):
     name: ClassVar[str] = "sla"
     arguments: ClassVar[tuple[Argument, ...]] = (
         Argument(
-            name="sla-waiting-time",
-            type="str",
-            default="",
+            name="sla-waiting-time", type="str", default="",
             doc="how long a gang may wait, e.g. 1h30m; empty = only gangs with the annotation have a deadline",
         ),
-    )
+    )  # fmt: skip
 
     @classmethod
     def check(cls, values: Mapping[str, Any]) -> None:

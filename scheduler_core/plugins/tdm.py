@@ -45,19 +45,15 @@ class Tdm(ScoredByTerms):
     name: ClassVar[str] = "tdm"
     arguments: ClassVar[tuple[Argument, ...]] = (
         Argument(
-            name="tdm.revocable-zone.<zone>",
-            type="str",
-            default={},
+            name="tdm.revocable-zone.<zone>", type="str", default={},
             doc="when the zone is open, `HH:MM-HH:MM`; an end before the start is on the next day",
         ),
         Argument(
-            name="tdm.evict.period",
-            type="str",
-            default="1m",
+            name="tdm.evict.period", type="str", default="1m",
             doc="how long a closed zone is left alone after pods were sent away",
         ),
         Argument(name="tdm.timezone", type="str", default="UTC", doc="time zone of the windows, `Asia/Shanghai`"),
-    )
+    )  # fmt: skip
 
     @classmethod
     def check(cls, values: Mapping[str, Any]) -> None:

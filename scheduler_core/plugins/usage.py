@@ -38,14 +38,10 @@ class Usage(ScoredByTerms):
         _weight("cpu.weight", 1, "weight of cpu in the score"),
         _weight("memory.weight", 1, "weight of memory in the score"),
         Argument(
-            name="thresholds",
-            type="weights",
-            default={"cpu": 80, "mem": 80},
-            minimum=0,
-            maximum=1000,
+            name="thresholds", type="weights", default={"cpu": 80, "mem": 80}, minimum=0, maximum=1000,
             doc="percent of cpu and mem in use above which a node takes no pod; 80 each where it is not said",
         ),
-    )
+    )  # fmt: skip
 
     @classmethod
     def check(cls, values: Mapping[str, Any]) -> None:

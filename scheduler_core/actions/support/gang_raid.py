@@ -27,14 +27,12 @@ from scheduler_core.state.status import BOUND, PIPELINED, RUNNING
 
 ARGUMENTS: tuple[Argument, ...] = (
     number(
-        "maxDomains",
-        8,
-        (1, 10_000),
+        "maxDomains", 8, (1, 10_000),
         "how many topology domains are looked at; there is one, the whole cluster, so it changes nothing",
     ),
     switch("allowWholeBundle", True, "gangs may be evicted whole, not only their surplus"),
     RESERVATION_SECONDS,
-)
+)  # fmt: skip
 
 
 class Terms(msgspec.Struct, frozen=True, gc=False):
