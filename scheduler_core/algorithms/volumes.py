@@ -59,7 +59,6 @@ class Storage:
         self._nodes_of: dict[str, Bools] = {}
 
     def needs(self, namespace: str, names: Iterable[str]) -> Needs:
-        """What the claims ``names`` of a namespace come to."""
         bound: list[Volume] = []
         waiting: list[VolumeClaim] = []
         single: list[str] = []

@@ -52,8 +52,6 @@ class ClassView:
 
 
 class Candidates:
-    """Views by class, for one session."""
-
     def __init__(
         self, cluster: Cluster, hooks: Hooks, tiers: Sequence[Sequence[tuple[Plugin, dict[str, bool]]]] = ()
     ) -> None:

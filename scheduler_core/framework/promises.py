@@ -107,7 +107,6 @@ class Promises(Mapping[int, Demand]):
         return isinstance(gang, int) and (bool(self._held[gang]) or gang in self._single)
 
     def pop(self, gang: int, default: None = None) -> Demand | None:
-        """Forget what a gang is promised, and return it."""
         if self._held[gang]:
             found = self[gang]
             self._held[gang] = False

@@ -47,7 +47,6 @@ class Edition(Sequence[Value]):
 
     @property
     def values(self) -> tuple[Value, ...]:
-        """All of them as a tuple, made once."""
         if self._values is None:
             self._values = tuple(chain.from_iterable(self._blocks))
         return self._values

@@ -51,8 +51,6 @@ class PodNotes(NamedTuple):
 
 
 class Likenesses:
-    """Makes notes of pods."""
-
     # Different likenesses that are kept apart; beyond that they are made anew, at no harm but to speed.
     _MOST = 50_000
 

@@ -51,7 +51,6 @@ class CardModel(ScoredByTerms):
         self._scores: dict[str, Floats] = {}
 
     def job_problem(self, gang: int) -> str | None:
-        """A mode that is none."""
         for cls in self.session.classes_of(gang):
             mode = cls.marks.get(MODE, _REQUIRED)
             if mode not in (_REQUIRED, _PREFERRED):

@@ -63,7 +63,6 @@ class Drf(Plugin):
         return ((queue.name, float(queue.weight)),)
 
     def job_problem(self, gang: int) -> str | None:
-        """A place in the tree that cannot be read."""
         return self._problems.get(self.session.queue_of(gang))
 
     def share(self, gang: int) -> Fraction:

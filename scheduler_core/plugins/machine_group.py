@@ -29,6 +29,5 @@ class MachineGroup(Plugin):
         self._of_node = np.array([self._numbers[group] for group in groups], dtype=np.int64)
 
     def predicate(self, cls: TaskClass) -> Iterator[tuple[str, Bools]]:
-        """Nodes of the class's own group."""
         number = self._numbers.get(cls.marks.get(GROUP, ""), -1)
         yield NodeRefusal.MACHINE_GROUP, self._of_node == number

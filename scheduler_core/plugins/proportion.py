@@ -84,7 +84,6 @@ class Proportion(Plugin):
         return -self.session.ledger.queues[queue].priority, self.queue_share(queue)
 
     def victim_queue_order(self, queue: int, reclaimer_queue: int) -> tuple[int, float]:
-        """The other way round."""
         return self.session.ledger.queues[queue].priority, -self.queue_share(queue)
 
     def queue_share(self, queue: int) -> float:

@@ -53,7 +53,6 @@ class RequestedToCapacityRatio(ScoredByTerms):
 
     @classmethod
     def check(cls, values: Mapping[str, Any]) -> None:
-        """Refuse a line that is none."""
         points, most = values["functionshape"], values["maxScore"]
         if not points:
             raise ValueError("functionshape has at least one point")

@@ -73,7 +73,6 @@ class Sla(Plugin):
         return next((notes[key] for key in KEYS if key in notes), None)
 
     def job_problem(self, gang: int) -> str | None:
-        """An annotation that is no duration."""
         text = self._written(gang)
         if text is None or self.session.compat:
             return None
@@ -115,11 +114,9 @@ class Sla(Plugin):
         return found
 
     def job_enqueueable(self, gang: int, demand: Demand) -> Ballot:
-        """Permit once the deadline has passed."""
         return Ballot.PERMIT if self.session.now >= self.deadline(gang) else Ballot.ABSTAIN
 
     def job_pipelined(self, gang: int) -> Ballot:
-        """Permit once the deadline has passed."""
         return Ballot.PERMIT if self.session.now >= self.deadline(gang) else Ballot.ABSTAIN
 
     def holds_partly(self, gang: int) -> bool:

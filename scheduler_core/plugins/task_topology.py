@@ -60,7 +60,6 @@ class TaskTopology(Plugin):
         self._known: dict[int, Topology | None] = {}
 
     def job_problem(self, gang: int) -> str | None:
-        """A role that is named twice in one set."""
         notes = self.session.group(gang).annotations
         for key in () if self.session.compat else (NEAR, APART, ORDER):
             for roles in _sets(notes.get(key, "")):

@@ -49,7 +49,6 @@ class EventQueue:
         heapq.heappush(self._heap, ScheduledEvent(time, int(kind), self.last_id, kind, key, token))
 
     def pop_due(self, until: float) -> ScheduledEvent | None:
-        """The next event at or before ``until``, or None."""
         if self._heap and self._heap[0].time <= until:
             return heapq.heappop(self._heap)
         return None

@@ -58,7 +58,6 @@ class GangRows:
 
     @property
     def size(self) -> int:
-        """How many numbers there are."""
         return len(self._names)
 
     @property
@@ -67,7 +66,6 @@ class GangRows:
         return self._kinds
 
     def fork(self) -> GangRows:
-        """The same rows, independent. O(gangs)."""
         other = object.__new__(GangRows)
         other.__dict__.update(self.__dict__)
         other._queue_id, other._number = dict(self._queue_id), dict(self._number)

@@ -55,17 +55,14 @@ class Workspace:
 
     @property
     def tasks(self) -> TaskTable:
-        """The base table of tasks."""
         return self._pods.tasks
 
     @property
     def slot_of(self) -> dict[str, int]:
-        """Task slot by namespace/name."""
         return self._pods.slot_of
 
     @property
     def group_names(self) -> Names:
-        """Namespace/name of each PodGroup of the snapshot."""
         return self.gangs.names
 
     @property

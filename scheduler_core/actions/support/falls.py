@@ -97,7 +97,6 @@ def record_evictions(session: Session, action: str, falls: Sequence[Fall], later
 
 
 def rule_of(session: Session, gang: int) -> str:
-    """What allows a reclaim."""
     return Rule.TIDE.text(kind=session.service_type(gang).value)
 
 

@@ -31,8 +31,6 @@ class Limits(msgspec.Struct, frozen=True, gc=False):
 
 
 class NodeChoice(msgspec.Struct, frozen=True, gc=False):
-    """Where the task goes and who leaves for it."""
-
     spot: Spot
     leaving: tuple[Unit, ...]
 

@@ -57,7 +57,6 @@ class Trial:
         return self._place()
 
     def evict(self, units: Iterable[Unit]) -> None:
-        """Evict all members, in order of name."""
         leaving = [task for unit in units for task in unit.members]
         for task in sorted(leaving, key=self._session.tasks.keys.__getitem__):
             self._statement.evict(task)

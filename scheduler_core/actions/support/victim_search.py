@@ -180,12 +180,10 @@ class VictimSearch:
         return Unit(label, name, self.level(int(self.level_of[gang])), work, milli or cpu, members, spare)
 
     def rank_of_level(self, level: tuple[int, int]) -> int:
-        """Place of a level in the order of levels."""
         queue = int(np.searchsorted(self._queue_priorities, level[0]))
         return queue * len(self._columns.priorities) + int(np.searchsorted(self._columns.priorities, level[1]))
 
     def level(self, rank: int) -> tuple[int, int]:
-        """Queue priority and gang priority of a level."""
         queue, gang = divmod(rank, len(self._columns.priorities))
         return int(self._queue_priorities[queue]), int(self._columns.priorities[gang])
 

@@ -18,8 +18,6 @@ class RawRequirement(msgspec.Struct):
 
 
 class RawTerm(msgspec.Struct, rename="camel"):
-    """One node selector term."""
-
     match_expressions: list[RawRequirement] | None = None
     match_fields: list[RawRequirement] | None = None
 

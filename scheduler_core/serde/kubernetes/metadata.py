@@ -27,8 +27,6 @@ class RawOwner(msgspec.Struct, rename="camel", gc=False):
 
 
 class RawMeta(msgspec.Struct, rename="camel"):
-    """``metadata`` with a name."""
-
     name: str
     namespace: str | None = None
     uid: str = ""

@@ -16,8 +16,6 @@ MAX_WEIGHT = 100
 
 
 class RawPodTerm(msgspec.Struct, rename="camel"):
-    """One term of pod affinity."""
-
     topology_key: str
     label_selector: RawLabelSelector | None = None
     namespaces: list[str] | None = None
@@ -27,15 +25,11 @@ class RawPodTerm(msgspec.Struct, rename="camel"):
 
 
 class RawWeightedTerm(msgspec.Struct, rename="camel"):
-    """One preferred term."""
-
     weight: Int32
     pod_affinity_term: RawPodTerm
 
 
 class RawPodAffinity(msgspec.Struct):
-    """``podAffinity`` or ``podAntiAffinity``."""
-
     required: list[RawPodTerm] | None = msgspec.field(
         default=None, name="requiredDuringSchedulingIgnoredDuringExecution"
     )

@@ -18,8 +18,6 @@ class RawExpression(msgspec.Struct):
 
 
 class RawLabelSelector(msgspec.Struct, rename="camel"):
-    """A label selector."""
-
     match_labels: dict[str, Scalar] | None = None
     match_expressions: list[RawExpression] | None = None
 

@@ -12,8 +12,6 @@ class RawWorkloadSpec(msgspec.Struct):
 
 
 class RawWorkload(msgspec.Struct):
-    """A ReplicaSet or Deployment object."""
-
     metadata: RawMeta
     spec: RawWorkloadSpec | None = None
 
