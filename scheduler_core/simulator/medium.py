@@ -40,9 +40,11 @@ _SMALL_BOARDS = ("NVIDIA-A10", "NVIDIA-A40", "NVIDIA-L20", "NVIDIA-L40", "NVIDIA
 # Milli-cards of a pod, with weights.
 _SLICES = ((MILLI, 1),)
 _SIZES = {
-    ("small", "inference"): ((250, 3), (500, 2)), ("small", "training"): ((500, 3), (MILLI, 1)),
-    ("large", "inference"): ((500, 5), (MILLI, 4), (2 * MILLI, 1)), ("large", "training"): ((MILLI, 4), (2 * MILLI, 1)),
-}  # fmt: skip
+    ("small", "inference"): ((250, 3), (500, 2)),
+    ("small", "training"): ((500, 3), (MILLI, 1)),
+    ("large", "inference"): ((500, 5), (MILLI, 4), (2 * MILLI, 1)),
+    ("large", "training"): ((MILLI, 4), (2 * MILLI, 1)),
+}
 # What a scheduler has written to a gang that runs: without it the first session would write to each of them.
 _SCHEDULED = GangCondition(type="Scheduled", reason="tasks in gang are ready to be scheduled")
 _MEMBERS = {"inference": (2, 3, 4, 6, 8), "training": (2, 4, 4, 8)}

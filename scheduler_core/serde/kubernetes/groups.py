@@ -24,9 +24,7 @@ from scheduler_core.serde.kubernetes.podgroup import PodGroupRecord
 from scheduler_core.serde.kubernetes.settled import SettledPods, settle
 
 
-# The pods that the controller of a Job makes once its gang is admitted, role by role. A session does not ask for them.
-# Who tries out whether an admitted Job would start needs them: what a pod of one of several roles asks for is in the
-# Job alone, since the PodGroup has the sum.
+# A session does not ask for them; who tries out whether an admitted Job would start does.
 def with_pods_to_come(
     group: PodGroup, job: JobRecord | None, catalogue: Catalogue, classes: Classes, schedulers: frozenset[str]
 ) -> PodGroup:
