@@ -30,20 +30,9 @@ _LATER = {
 }
 
 __all__ = [
-    "BadInput",
-    "BrokenInvariant",
-    "Memory",
-    "PluginOption",
-    "Policy",
-    "Result",
-    "Snapshot",
-    "SnapshotBuilder",
-    "Workspace",
-    "parse_policy",
-    "read_snapshot",
-    "result_to_json",
-    "run_session",
-]
+    "BadInput", "BrokenInvariant", "Memory", "PluginOption", "Policy", "Result", "Snapshot", "SnapshotBuilder",
+    "Workspace", "parse_policy", "read_snapshot", "result_to_json", "run_session",
+]  # fmt: skip
 
 
 def __getattr__(name: str) -> Any:

@@ -1,7 +1,5 @@
 """``python -m scheduler_core``: decide over a snapshot, or play a trace through the scheduler."""
 
-from __future__ import annotations
-
 import sys
 
 from scheduler_core.cli.main import main

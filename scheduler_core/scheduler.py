@@ -1,10 +1,5 @@
-"""One session: open, actions in order, close.
-
-``run_session`` is a pure function of its arguments: no clock, no network, no randomness of its own. A workspace only
-makes it faster.
-"""
-
-from __future__ import annotations
+"""One session: open, actions in order, close. ``run_session`` is a pure function of its arguments: no clock, no
+network, no randomness of its own. A workspace only makes it faster."""
 
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
@@ -70,11 +65,8 @@ def run_session(
     """Decide what one session of the policy does to the snapshot.
 
     Args:
-        snapshot: the cluster.
-        policy: actions in order and plugins in tiers.
-        now: seconds since the epoch.
-        seed: for policies that draw lots; the same seed decides the same.
-        memory: what the session before returned.
+        snapshot: the cluster. policy: actions in order and plugins in tiers. now: seconds since the epoch.
+        seed: for policies that draw lots; the same seed decides the same. memory: what the session before returned.
         workspace: keeps decoded rows between sessions of one cluster; changes speed, never the result.
         timer: monotonic seconds, for ``timings_ms``; None = no timings.
         explain: gangs whose reason gets a verified remedy; True = the first waiting ones.
@@ -89,22 +81,12 @@ def run_session(
 
     Raises:
         BadInput: the policy names an action or a plugin that does not exist, or plugins that exclude each other.
-        BrokenInvariant: the tables do not add up (a bug).
-    """
+        BrokenInvariant: the tables do not add up (a bug)."""
     if policy.profiles:
         return _run_profiles(
-            snapshot,
-            policy,
-            now=now,
-            seed=seed,
-            memory=memory,
-            timer=timer,
-            explain=explain,
-            check=check,
-            reasons=reasons,
-            explain_to=explain_to,
-            extenders=extenders,
-        )
+            snapshot, policy, now=now, seed=seed, memory=memory, timer=timer, explain=explain, check=check,
+            reasons=reasons, explain_to=explain_to, extenders=extenders,
+        )  # fmt: skip
     plugins, actions = registered()
     tiers = [
         [(_lookup(plugins, "plugin", option.name)(option.arguments), option.switches) for option in tier]
@@ -144,13 +126,7 @@ def run_session(
         if explain:
             wanted = None if explain is True else set(explain)
             inner = partial(
-                _decide,
-                policy=policy,
-                now=now,
-                seed=seed,
-                memory=memory,
-                workspace=Workspace(),
-                extenders=extenders,
+                _decide, policy=policy, now=now, seed=seed, memory=memory, workspace=Workspace(), extenders=extenders
             )
             _explain(session, found, wanted, inner)
         if explain_to is not None and not isinstance(explain, bool):
@@ -213,15 +189,9 @@ def _queued(session: Session) -> dict[str, Any]:
 
 
 def _decide(
-    snapshot: Snapshot,
-    *,
-    policy: Policy,
-    now: float,
-    seed: int,
-    memory: Memory | None,
-    workspace: Workspace,
+    snapshot: Snapshot, *, policy: Policy, now: float, seed: int, memory: Memory | None, workspace: Workspace,
     extenders: ExtenderClient | None,
-) -> Result:
+) -> Result:  # fmt: skip
     return run_session(snapshot, policy, now=now, seed=seed, memory=memory, workspace=workspace, extenders=extenders)[0]
 
 

@@ -1,7 +1,5 @@
 """The built-in actions: an explicit table by the name that a policy file uses."""
 
-from __future__ import annotations
-
 from scheduler_core.actions.allocate import Allocate
 from scheduler_core.actions.backfill import Backfill
 from scheduler_core.actions.elect import Elect

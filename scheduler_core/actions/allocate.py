@@ -2,10 +2,7 @@
 
 Source: volcano-semantics 3.2. A gang is bound only when it is ready; one that would be ready on what leaves keeps its
 promises for the rest of the session; else everything is undone. Where no plugin says when a gang is ready (plugin gang,
-switch enableJobReady) it always is, and each member starts on its own.
-"""
-
-from __future__ import annotations
+switch enableJobReady) it always is, and each member starts on its own."""
 
 from functools import partial
 from typing import ClassVar
@@ -15,7 +12,7 @@ from scheduler_core.actions.support.placement import place
 from scheduler_core.actions.support.pod_cycle import PodCycle
 from scheduler_core.actions.support.policy_forms import policy_forms
 from scheduler_core.actions.support.turns import CompiledTurns
-from scheduler_core.framework.plugin import Action, Argument
+from scheduler_core.framework.plugin import Action, Argument, number, switch
 from scheduler_core.framework.session import Session
 from scheduler_core.framework.statement import Statement
 from scheduler_core.model.podgroup import GangPhase
@@ -24,50 +21,27 @@ from scheduler_core.state.status import Bools, TaskStatus
 
 
 class Allocate(Action):
-    """Places gangs."""
-
     name: ClassVar[str] = "allocate"
 
     arguments: ClassVar[tuple[Argument, ...]] = (
-        Argument(
-            name="podInitialBackoffSeconds",
-            type="float",
-            default=1.0,
-            minimum=0.0,
-            maximum=3600.0,
-            doc="per-pod cycle: how long a pod waits after its first attempt; each further one doubles it",
+        number(
+            "podInitialBackoffSeconds", 1.0, (0.0, 3600.0),
+            "per-pod cycle: how long a pod waits after its first attempt; each further one doubles it",
         ),
-        Argument(
-            name="podMaxBackoffSeconds",
-            type="float",
-            default=10.0,
-            minimum=0.0,
-            maximum=86400.0,
-            doc="per-pod cycle: the longest such wait",
+        number("podMaxBackoffSeconds", 10.0, (0.0, 86400.0), "per-pod cycle: the longest such wait"),
+        number(
+            "podMaxInUnschedulableSeconds", 300.0, (1.0, 86400.0),
+            "per-pod cycle: after so long a pod is tried again although nothing has happened that may help it",
         ),
-        Argument(
-            name="podMaxInUnschedulableSeconds",
-            type="float",
-            default=300.0,
-            minimum=1.0,
-            maximum=86400.0,
-            doc="per-pod cycle: after so long a pod is tried again although nothing has happened that may help it",
+        number(
+            "assumeSeconds", 30.0, (1.0, 3600.0),
+            "per-pod cycle: how long a bound pod keeps its place although the cluster does not show it there",
         ),
-        Argument(
-            name="assumeSeconds",
-            type="float",
-            default=30.0,
-            minimum=1.0,
-            maximum=3600.0,
-            doc="per-pod cycle: how long a bound pod keeps its place although the cluster does not show it there",
+        switch(
+            "interleaveZones", False,
+            "per-pod cycle: of nodes with equal scores take those of each zone in turn, not the first name",
         ),
-        Argument(
-            name="interleaveZones",
-            type="bool",
-            default=False,
-            doc="per-pod cycle: of nodes with equal scores take those of each zone in turn, not the first name",
-        ),
-    )
+    )  # fmt: skip
 
     def execute(self, session: Session) -> None:
         """Queues and gangs take turns, or pods where a plugin sorts them; O(waiting tasks x nodes)."""
@@ -105,11 +79,9 @@ class Allocate(Action):
         return False
 
     def _place_idle(self, session: Session, gang: int, statement: Statement) -> None:
-        """Members that ask for nothing count as in place, but where minMember needs them they must have one.
-
-        They are backfill's: they are placed here only together with others, so that the gang starts whole, and only in
-        a policy that has that action.
-        """
+        """Members that ask for nothing count as in place, but where minMember needs them they must have one. They are
+        backfill's: they are placed here only together with others, so that the gang starts whole, and only in a policy
+        that has that action."""
         if not statement.operations or "backfill" not in session.policy.actions:
             return
         if not session.short_of_start(gang) or not (session.is_ready(gang) or session.is_pipelined(gang)):

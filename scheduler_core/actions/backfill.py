@@ -1,10 +1,7 @@
 """Action ``backfill``: tasks that ask for nothing but a place.
 
 Source: volcano-semantics 3.3. The gang is kept whole here as well: nothing is bound unless it is ready. Without this
-action they are not placed, except the per-pod cycle, which takes them like any other pod, as kube-scheduler does.
-"""
-
-from __future__ import annotations
+action they are not placed, except the per-pod cycle, which takes them like any other pod, as kube-scheduler does."""
 
 from typing import ClassVar
 
@@ -18,8 +15,6 @@ from scheduler_core.framework.session import Session
 
 
 class Backfill(Action):
-    """Places best-effort tasks."""
-
     name: ClassVar[str] = "backfill"
 
     def execute(self, session: Session) -> None:

@@ -2,10 +2,7 @@
 
 One gang at a time, for as long as it waits: extension point target_job chooses it (plugin ``reservation``: the highest
 priority, then the longest waiting). Action ``reserve`` then locks its nodes. Placed before allocate the elected gang
-is also admitted where only over-commitment kept it out. Source: document 002, contracts 4.
-"""
-
-from __future__ import annotations
+is also admitted where only over-commitment kept it out. Source: document 002, contracts 4."""
 
 from typing import ClassVar
 
@@ -15,8 +12,6 @@ from scheduler_core.framework.session import Session
 
 
 class Elect(Action):
-    """Chooses the target."""
-
     name: ClassVar[str] = "elect"
 
     def execute(self, session: Session) -> None:

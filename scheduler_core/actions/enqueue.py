@@ -8,10 +8,7 @@ On purpose different from Volcano: an admitted gang that finds no place does not
 fills the queue's quota, and smaller gangs stay outside while cards are free. Here, where a gang was refused that could
 start now, all are tested once more, those who could start before those who could not; if that lets such a gang in, it
 is final, and an admitted gang for which no quota is left is refused again. No gang overtakes on a full
-cluster, where none could start. With ``compatibility: volcano`` the order is upstream's.
-"""
-
-from __future__ import annotations
+cluster, where none could start. With ``compatibility: volcano`` the order is upstream's."""
 
 from typing import ClassVar
 
@@ -25,8 +22,6 @@ from scheduler_core.state.phases import PHASE_INQUEUE, PHASE_PENDING
 
 
 class Enqueue(Action):
-    """Pending -> Inqueue, and back where the promise no longer holds."""
-
     name: ClassVar[str] = "enqueue"
 
     def execute(self, session: Session) -> None:
@@ -40,7 +35,6 @@ class Enqueue(Action):
 
 
 def _note(session: Session, votes: Votes) -> None:
-    """Keep the votes as they are."""
     codes, order, refused = session.phase.codes, votes.order, votes.refused[votes.order]
     codes[order[~refused]] = PHASE_INQUEUE
     codes[order[refused]] = PHASE_PENDING

@@ -1,10 +1,7 @@
 """Action ``gangpreempt``: take for a whole gang at once from lower gangs of its queue, surplus before gangs.
 
 Bundles, their order and the repairs: :mod:`scheduler_core.actions.support.gang_raid`. Upstream's design says not to
-combine it with preempt and reclaim. Source: volcano-semantics 3.6.
-"""
-
-from __future__ import annotations
+combine it with preempt and reclaim. Source: volcano-semantics 3.6."""
 
 from typing import ClassVar
 
@@ -17,8 +14,6 @@ from scheduler_core.model.rules import Rule
 
 
 class GangPreempt(Action):
-    """Takes inside a queue, demand by demand."""
-
     name: ClassVar[str] = "gangpreempt"
     arguments: ClassVar[tuple[Argument, ...]] = ARGUMENTS
 
@@ -27,14 +22,10 @@ class GangPreempt(Action):
         raid = GangRaid(
             session,
             Terms(
-                action=self.name,
-                rule=Rule.GANG_PREEMPTS.text(),
-                verb="preempts for",
-                across=False,
-                allow_whole=bool(self.values["allowWholeBundle"]),
-                seconds=float(self.values["reservationSeconds"]),
+                action=self.name, rule=Rule.GANG_PREEMPTS.text(), verb="preempts for", across=False,
+                allow_whole=bool(self.values["allowWholeBundle"]), seconds=float(self.values["reservationSeconds"]),
             ),
-        )
+        )  # fmt: skip
         rotation = Rotation(session, [g for g in session.gangs.with_tasks_to_place() if starves(session, g)])
         while (queue := rotation.best_queue()) is not None:
             raid.take_for(rotation.pop(queue))

@@ -2,10 +2,7 @@
 
 Bundles, their order and the repairs: :mod:`scheduler_core.actions.support.gang_raid`. The tide table guards it as it
 guards reclaim (contracts 3.2). Upstream's design says not to combine it with preempt and reclaim.
-Source: volcano-semantics 3.6.
-"""
-
-from __future__ import annotations
+Source: volcano-semantics 3.6."""
 
 from typing import ClassVar
 
@@ -18,8 +15,6 @@ from scheduler_core.model.rules import Rule
 
 
 class GangReclaim(Action):
-    """Takes across queues, demand by demand."""
-
     name: ClassVar[str] = "gangreclaim"
     arguments: ClassVar[tuple[Argument, ...]] = ARGUMENTS
 
@@ -28,14 +23,10 @@ class GangReclaim(Action):
         raid = GangRaid(
             session,
             Terms(
-                action=self.name,
-                rule=Rule.GANG_RECLAIMS.text(),
-                verb="takes back",
-                across=True,
-                allow_whole=bool(self.values["allowWholeBundle"]),
-                seconds=float(self.values["reservationSeconds"]),
+                action=self.name, rule=Rule.GANG_RECLAIMS.text(), verb="takes back", across=True,
+                allow_whole=bool(self.values["allowWholeBundle"]), seconds=float(self.values["reservationSeconds"]),
             ),
-        )
+        )  # fmt: skip
         starving = [gang for gang in session.gangs.with_tasks_to_place() if self._starves(session, gang)]
         rotation = Rotation(session, starving)
         while (queue := rotation.best_queue()) is not None:

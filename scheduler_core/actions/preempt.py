@@ -10,10 +10,7 @@ member ends the job; a gang that only the room or the quota it would get keeps f
 (pitfall 1), unless it is a Job without pods: it takes from no gang, and its reason says so; system pods and protected
 gangs stay; no member of its own gang is evicted where that would stop it. Freed room stays promised. With
 ``enableTopologyAwarePreemption`` each task's node is chosen by upstream's rules for that mode. With
-``compatibility: volcano`` victims are pods of the first node that works out.
-"""
-
-from __future__ import annotations
+``compatibility: volcano`` victims are pods of the first node that works out."""
 
 from typing import ClassVar
 
@@ -31,7 +28,7 @@ from scheduler_core.actions.support.trial import Outcome, Trial
 from scheduler_core.actions.support.upstream_preempt import UpstreamPreempt
 from scheduler_core.algorithms.smallest_set import everything, go_together, smallest_set
 from scheduler_core.algorithms.victims import Unit
-from scheduler_core.framework.plugin import Action, Argument
+from scheduler_core.framework.plugin import Action, Argument, number, switch
 from scheduler_core.framework.session import Session
 from scheduler_core.model.podgroup import GangPhase
 from scheduler_core.model.rules import Rule
@@ -43,56 +40,33 @@ _OWN_RULE = Rule.PREEMPTS_OWN.text()
 
 
 class Preempt(Action):
-    """Takes inside a queue."""
-
     name: ClassVar[str] = "preempt"
     arguments: ClassVar[tuple[Argument, ...]] = (
         RESERVATION_SECONDS,
-        Argument(
-            name="enableTopologyAwarePreemption",
-            type="bool",
-            default=False,
-            doc="choose the node of each task by the lowest top priority of its victims, their sum, number and start",
+        switch(
+            "enableTopologyAwarePreemption", False,
+            "choose the node of each task by the lowest top priority of its victims, their sum, number and start",
         ),
-        Argument(
-            name="minCandidateNodesPercentage",
-            type="int",
-            default=10,
-            minimum=0,
-            maximum=100,
-            doc="share of the nodes that the topology-aware mode tries; only with compatibility: volcano, else all",
+        number(
+            "minCandidateNodesPercentage", 10, (0, 100),
+            "share of the nodes that the topology-aware mode tries; only with compatibility: volcano, else all",
         ),
-        Argument(
-            name="minCandidateNodesAbsolute",
-            type="int",
-            default=1,
-            minimum=0,
-            maximum=1_000_000,
-            doc="at least so many nodes are tried; only with compatibility: volcano",
+        number(
+            "minCandidateNodesAbsolute", 1, (0, 1_000_000),
+            "at least so many nodes are tried; only with compatibility: volcano",
         ),
-        Argument(
-            name="maxCandidateNodesAbsolute",
-            type="int",
-            default=100,
-            minimum=1,
-            maximum=1_000_000,
-            doc="at most so many nodes are tried; only with compatibility: volcano",
+        number(
+            "maxCandidateNodesAbsolute", 100, (1, 1_000_000),
+            "at most so many nodes are tried; only with compatibility: volcano",
         ),
-        Argument(
-            name="topologyAwarePreemptWorkerNum",
-            type="int",
-            default=16,
-            minimum=1,
-            maximum=1024,
-            doc="accepted without effect: nodes are not tried in parallel",
+        number(
+            "topologyAwarePreemptWorkerNum", 16, (1, 1024), "accepted without effect: nodes are not tried in parallel"
         ),
-        Argument(
-            name="predicateErrorCacheEnable",
-            type="bool",
-            default=True,
-            doc="accepted without effect: filters are asked once for each kind of task anyway",
+        switch(
+            "predicateErrorCacheEnable", True,
+            "accepted without effect: filters are asked once for each kind of task anyway",
         ),
-    )
+    )  # fmt: skip
 
     def execute(self, session: Session) -> None:
         """Between gangs, then inside gangs; queues and gangs take turns, each gang is tried once in each part."""
@@ -120,11 +94,9 @@ class Preempt(Action):
         return Limits(*(int(self.values[name]) for name in names))
 
     def _note_jobs_without_pods(self, session: Session) -> None:
-        """A Job that was not admitted has nothing that could be tried in a victim's place, and says so.
-
-        What its PodGroup declares are sums: they name no node, no filter and no single card, so victims evicted for
-        them might be evicted in vain.
-        """
+        """A Job that was not admitted has nothing that could be tried in a victim's place, and says so. What its
+        PodGroup declares are sums: they name no node, no filter and no single card, so victims evicted for them might
+        be evicted in vain."""
         gangs, priority = session.gangs, session.cluster.workspace.facts.priority
         there = gangs.counts[CHARGED].sum(axis=0) > 0
         for gang in session.trace.enqueue_refusals:
@@ -236,15 +208,9 @@ class Preempt(Action):
         lowest = min((int(session.tasks.priority[task]) for task in tasks), default=0)
         said = tuple(mask.tobytes() for task in tasks for _, mask, *_ in session.candidates.said_of(task))
         return (
-            session.queue_of(gang),
-            priority,
-            lowest,
-            session.service_type(gang),
-            classes,
-            said,
-            session.needed(gang),
+            session.queue_of(gang), priority, lowest, session.service_type(gang), classes, said, session.needed(gang),
             held,
-        )
+        )  # fmt: skip
 
     # Inside a gang ---------------------------------------------------------------------------------------------
 

@@ -2,10 +2,7 @@
 
 In steps: which tasks may ask (quota) -> plain placement first (pitfall 6) -> who may be taken (hard rules, votes) ->
 the cheapest set over all nodes (contracts 3.1) -> evict and place in a statement, with quota, predicates and single
-cards tested again -> keep it only if the gang can run with it. Source: volcano-semantics 3.5, contracts 3.1 and 3.2.
-"""
-
-from __future__ import annotations
+cards tested again -> keep it only if the gang can run with it. Source: volcano-semantics 3.5, contracts 3.1 and 3.2."""
 
 from collections.abc import Iterable
 from functools import partial
@@ -20,7 +17,6 @@ from scheduler_core.actions.support.claim_story import ClaimRecorder
 from scheduler_core.actions.support.claims import CompiledClaims, plain_claims
 from scheduler_core.actions.support.placement import place
 from scheduler_core.actions.support.policy_forms import PolicyForms
-from scheduler_core.actions.support.reach import useful_nodes
 from scheduler_core.actions.support.reservations import RESERVATION_SECONDS, cool_down, reserve
 from scheduler_core.actions.support.rotation import Rotation
 from scheduler_core.actions.support.search_state import State, Verdicts
@@ -29,28 +25,37 @@ from scheduler_core.actions.support.victim_search import VictimSearch
 from scheduler_core.actions.support.victims import Victims
 from scheduler_core.algorithms.victims import Unit
 from scheduler_core.framework.gang_votes import gang_votes
-from scheduler_core.framework.plugin import Action, Argument
+from scheduler_core.framework.plugin import Action, Argument, number
 from scheduler_core.framework.quota_room import quota_room
 from scheduler_core.framework.session import Session
 from scheduler_core.state.status import CHARGED, PENDING, Bools
 from scheduler_core.state.task_class import TaskClass
 
 
-class Reclaim(Action):
-    """Takes back across queues."""
+def useful_nodes(session: Session, cls: TaskClass, limits: list[int], task: int) -> Bools:
+    """bool (N,): nodes that only other pods keep from a task, with a card of a type that the quota allows. ``limits``:
+    tasks that the quota allows, by card option. ``task``: one of the class, for what plugins say of it alone."""
+    allowed = session.candidates.view(cls).curable
+    for _, only, *_ in session.candidates.said_of(task):
+        allowed = allowed & only
+    if not cls.milli:
+        return allowed
+    mask: Bools = np.zeros_like(allowed)
+    for option, card in enumerate(cls.cards):
+        if limits[option]:
+            mask |= session.cards.count[card] > 0
+    return mask & allowed
 
+
+class Reclaim(Action):
     name: ClassVar[str] = "reclaim"
     arguments: ClassVar[tuple[Argument, ...]] = (
         RESERVATION_SECONDS,
-        Argument(
-            name="cooldownSeconds",
-            type="float",
-            default=60.0,
-            minimum=0.0,
-            maximum=86400.0,
-            doc="how long a gang that was evicted is not taken again, from the eviction on",
+        number(
+            "cooldownSeconds", 60.0, (0.0, 86400.0),
+            "how long a gang that was evicted is not taken again, from the eviction on",
         ),
-    )
+    )  # fmt: skip
 
     def execute(self, session: Session) -> None:
         """Queues and gangs take turns; each gang is tried once."""
@@ -83,12 +88,9 @@ class Reclaim(Action):
         self._search = VictimSearch(session, self._victims)
         claims = CompiledClaims(session, forms, waiting, self._search, partial(self._shared_state, session))
         story = ClaimRecorder(
-            session,
-            self._victims,
-            action=self.name,
-            seconds=float(self.values["reservationSeconds"]),
+            session, self._victims, action=self.name, seconds=float(self.values["reservationSeconds"]),
             cool=float(self.values["cooldownSeconds"]),
-        )
+        )  # fmt: skip
         claims.serve(waiting, partial(self._reclaim_for, session), story)
 
     def _shared_state(self, session: Session, gang: int) -> State | None:
@@ -138,11 +140,8 @@ class Reclaim(Action):
             cool_down(session, fallen, float(self.values["cooldownSeconds"]))
 
     def _reclaim_class(self, session: Session, attempt: Attempt, cls: TaskClass, tasks: list[int], said: bytes) -> None:
-        """Place as many of equal tasks as the quota allows, first on free room, then on taken room.
-
-        Args:
-            said: what plugins say of these tasks beyond their class, to distinguish claimants.
-        """
+        """Place as many of equal tasks as the quota allows, first on free room, then on taken room. ``said``: what
+        plugins say of these tasks beyond their class, to distinguish claimants."""
         queue = session.queue_of(attempt.gang)
         room, limits = quota_room(session, queue, cls, len(tasks))
         wanted = tasks[:room]
@@ -207,11 +206,8 @@ class Reclaim(Action):
     def _state(
         self, session: Session, attempt: Attempt, cls: TaskClass, limits: list[int], task: int, said: bytes
     ) -> State | None:
-        """The search state for the claimant; claimants of one kind share it.
-
-        Args:
-            task: one of those that are to be placed.
-        """
+        """The search state for the claimant; claimants of one kind share it. ``task``: one of those that are to be
+        placed."""
         if self._search is None:
             self._search = VictimSearch(session, self._victims)
         gang, queue = attempt.gang, session.queue_of(attempt.gang)
@@ -242,7 +238,6 @@ class Reclaim(Action):
         return [task for gang in found[order].tolist() for task in self._victims.holding(gang).members]
 
     def _forget(self, gangs: Iterable[int]) -> None:
-        """Gangs have changed."""
         for gang in gangs:
             self._victims.forget(gang)
             if self._search is not None:
@@ -299,10 +294,8 @@ def _any_has_quota(session: Session, gangs: list[int]) -> bool:
 
 
 def _whole_or_spared(session: Session, units: list[Unit]) -> bool:
-    """Each gang is evicted whole, or loses only single members that it can spare, all units counted together.
-
-    What was left of a gang after some of its members were taken alone goes with them or not at all.
-    """
+    """Each gang is evicted whole, or loses only single members that it can spare, all units counted together. What was
+    left of a gang after some of its members were taken alone goes with them or not at all."""
     leaving: dict[int, list[Unit]] = {}
     for unit in units:
         leaving.setdefault(int(session.tasks.gang[unit.members[0]]), []).append(unit)

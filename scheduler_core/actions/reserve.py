@@ -3,10 +3,7 @@
 The locked nodes take no gang but the target from here on and in the sessions that follow, until it starts or goes.
 A gang that was elected and could start in this very session makes way for the next one. Where room would not help the
 target any more (its quota is full, its nodes are gone) the nodes are let go too.
-Source: document 002, contracts 4.
-"""
-
-from __future__ import annotations
+Source: document 002, contracts 4."""
 
 from typing import ClassVar
 
@@ -18,8 +15,6 @@ from scheduler_core.framework.session import Session
 
 
 class Reserve(Action):
-    """Locks nodes."""
-
     name: ClassVar[str] = "reserve"
 
     def execute(self, session: Session) -> None:

@@ -5,10 +5,7 @@ that names any names is evicted at once: no statement, no place in return. Sourc
 
 On purpose different from upstream: system pods, protected pods and protected PodGroups stay, disruption budgets hold,
 and where tide rules hold or losing a member ends the job, the gang is evicted whole; its surplus may go alone
-where no other member is harmed (contracts 3.2). With ``compatibility: volcano`` exactly the named tasks go.
-"""
-
-from __future__ import annotations
+where no other member is harmed (contracts 3.2). With ``compatibility: volcano`` exactly the named tasks go."""
 
 from typing import ClassVar
 
@@ -26,8 +23,6 @@ from scheduler_core.state.status import RUNNING
 
 
 class Shuffle(Action):
-    """Evicts for plugins."""
-
     name: ClassVar[str] = "shuffle"
 
     def execute(self, session: Session) -> None:
@@ -71,15 +66,11 @@ def _evict(
     for task in leaving:
         session.trace.evictions.append(
             Eviction(
-                pod=tasks.keys[task],
-                node=tasks.pod(task).node,
-                gang=name,
-                reclaimer="",
-                action=Shuffle.name,
+                pod=tasks.keys[task], node=tasks.pod(task).node, gang=name, reclaimer="", action=Shuffle.name,
                 role=VictimRole.VICTIM if task in named else VictimRole.SIBLING,
                 reason=f"plugin {plugin}: {named.get(task, (plugin, why))[1]}",
             )
-        )
+        )  # fmt: skip
     session.trace.reclaims.append(
         Reclaim(
             reclaimer="",

@@ -1,9 +1,5 @@
-"""How many of a number of pods a limit speaks of, and how many a budget lets go.
-
-Source: Kubernetes' disruption controller and volcano-semantics 4.12 (percentages are rounded up).
-"""
-
-from __future__ import annotations
+"""How many of a number of pods a limit speaks of, and how many a budget lets go. Source: Kubernetes' disruption
+controller and volcano-semantics 4.12 (percentages are rounded up)."""
 
 from collections.abc import Iterable
 
@@ -12,11 +8,8 @@ from scheduler_core.model.pod import Pod, PodPhase
 
 
 def share_of(text: str, total: int) -> int:
-    """``"3"``, or ``"25%"`` of ``total`` rounded up.
-
-    Raises:
-        ValueError: neither a number of zero or more nor a percentage.
-    """
+    """``"3"``, or ``"25%"`` of ``total`` rounded up. Raises ValueError: neither a number of zero or more nor a
+    percentage."""
     digits = text.strip().removesuffix("%")
     if not (digits.isascii() and digits.isdecimal()) or len(digits) > 9:
         raise ValueError(f"{text[:40]!r} is neither a number nor a percentage")
@@ -26,10 +19,7 @@ def share_of(text: str, total: int) -> int:
 
 def allowance(budget: DisruptionBudget, pods: Iterable[Pod]) -> int:
     """Evictions that a budget allows now: as its controller has counted them, else as the budget is written, O(pods).
-
-    Args:
-        pods: all pods of the budget's namespace, others may be among them.
-    """
+    ``pods``: all pods of the budget's namespace, others may be among them."""
     if budget.allowed is not None:
         return budget.allowed
     covered = [pod for pod in pods if not pod.finished and budget.covers(pod)]

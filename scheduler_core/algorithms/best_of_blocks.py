@@ -3,10 +3,7 @@
 Scores are compared as whole numbers in the same order (:func:`sort_key`). Nodes lie in blocks of 64; ``bound`` int64
 (blocks,) is never less than a key in its block, and where ``stale`` is false it is the largest of them. Blocks lie in
 groups of 64; ``group`` int64 (groups,) is never less than a bound in its group. A change costs O(1); a search for the
-best looks through those groups and blocks only whose bound is in the way. Among equals the lowest node wins.
-"""
-
-from __future__ import annotations
+best looks through those groups and blocks only whose bound is in the way. Among equals the lowest node wins."""
 
 from typing import Any
 

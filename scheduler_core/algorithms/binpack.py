@@ -1,9 +1,4 @@
-"""How full a node would be, weighted over resources: the score of packing.
-
-Source: volcano-semantics 4.7.
-"""
-
-from __future__ import annotations
+"""How full a node would be, weighted over resources: the score of packing. Source: volcano-semantics 4.7."""
 
 import numpy as np
 import numpy.typing as npt

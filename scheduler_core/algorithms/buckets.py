@@ -1,9 +1,5 @@
-"""Buckets of a gang's tasks: those that want to be on one node together.
-
-Source: volcano-semantics 4.12 (task-topology). Where Volcano walks a hash map, the order here is that of the names.
-"""
-
-from __future__ import annotations
+"""Buckets of a gang's tasks: those that want to be on one node together. Source: volcano-semantics 4.12
+(task-topology). Where Volcano walks a hash map, the order here is that of the names."""
 
 from collections.abc import Iterable, Mapping, Sequence
 
@@ -14,12 +10,9 @@ KEEPS_APART, WITH_OTHERS, TOGETHER, AWAY_FROM_OTHERS = 4, 3, 2, 1
 
 
 class Wishes(msgspec.Struct, frozen=True):
-    """Which roles want to be together or apart.
-
-    Attributes:
-        near, apart: roles by role, a role itself among them when its own tasks are meant.
-        rank: worth of each role's dearest wish. order: place of each role in the order given, higher goes first.
-    """
+    """Which roles want to be together or apart. ``near``, ``apart``: roles by role, a role itself among them when its
+    own tasks are meant. ``rank``: worth of each role's dearest wish. ``order``: place of each role in the order given,
+    higher goes first."""
 
     near: dict[str, dict[str, None]]
     apart: dict[str, dict[str, None]]
@@ -60,7 +53,6 @@ class Bucket(msgspec.Struct):
     size: int = 0
 
     def add(self, member: Member) -> None:
-        """Take a task in."""
         self.members.append(member)
         self.roles[member.role] = self.roles.get(member.role, 0) + 1
         if member.node < 0:
@@ -80,11 +72,9 @@ def attraction(wanted: Wishes, role: str, roles: Mapping[str, int], *, only_apar
 
 
 def fill(wanted: Wishes, members: Iterable[Member]) -> list[Bucket]:
-    """Buckets of the tasks whose role wants anything.
-
-    Tasks that have a node make one bucket a node. Then the others by order and rank of their roles: each goes where it
-    is attracted most, of equal ones to the lightest; where it is only repelled it opens a new bucket.
-    """
+    """Buckets of the tasks whose role wants anything. Tasks that have a node make one bucket a node. Then the others by
+    order and rank of their roles: each goes where it is attracted most, of equal ones to the lightest; where it is only
+    repelled it opens a new bucket."""
     buckets: list[Bucket] = []
     on_node: dict[int, Bucket] = {}
     for member in sorted(members, key=lambda one: _turn(wanted, one)):
@@ -102,12 +92,8 @@ def fill(wanted: Wishes, members: Iterable[Member]) -> list[Bucket]:
 
 def _turn(wanted: Wishes, member: Member) -> tuple[bool, int, int, int, str]:
     return (
-        member.node < 0,
-        member.node,
-        -wanted.order.get(member.role, 0),
-        -wanted.rank.get(member.role, 0),
-        member.name,
-    )
+        member.node < 0, member.node, -wanted.order.get(member.role, 0), -wanted.rank.get(member.role, 0), member.name,
+    )  # fmt: skip
 
 
 def _best(wanted: Wishes, member: Member, buckets: list[Bucket]) -> Bucket | None:

@@ -1,10 +1,5 @@
-"""Scores by how full a node would be, along a line that the policy draws.
-
-Source: document 003, Kubernetes' RequestedToCapacityRatio. On purpose, as in the document: a resource whose score is
-zero stays in the divisor.
-"""
-
-from __future__ import annotations
+"""Scores by how full a node would be, along a line that the policy draws. Source: document 003, Kubernetes'
+RequestedToCapacityRatio. On purpose, as in the document: a resource whose score is zero stays in the divisor."""
 
 import numpy as np
 import numpy.typing as npt

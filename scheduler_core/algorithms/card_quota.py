@@ -1,10 +1,6 @@
-"""Whether card demands fit a quota when some of them may use one of several card types.
-
-Source: volcano-semantics 4.10, JOB and TASK mode; defect d (promised choices count against none of their cards) is
-avoided by Hall's condition: for every union of choices, what can only be served inside it must fit inside it.
-"""
-
-from __future__ import annotations
+"""Whether card demands fit a quota when some of them may use one of several card types. Source: volcano-semantics 4.10,
+JOB and TASK mode; defect d (promised choices count against none of their cards) is avoided by Hall's condition: for
+every union of choices, what can only be served inside it must fit inside it."""
 
 from collections.abc import Mapping, Sequence
 
@@ -27,8 +23,7 @@ def first_excess(
 
     Returns:
         None when everything fits, else (card types, asked for within them by all, left in them). Only sets that the
-        new demand touches are looked at: an old breach elsewhere is not its fault. O(2^choices), choices <= 8.
-    """
+        new demand touches are looked at: an old breach elsewhere is not its fault. O(2^choices), choices <= 8."""
     total: dict[frozenset[int], int] = {}
     for demands in (promised, new):
         for choice, milli in demands.items():

@@ -3,10 +3,7 @@
 Compiled code holds no interpreter lock, so that a heartbeat thread goes on while it runs, and is kept on disk, so that
 a process compiles it once for all. The kept code of a module lies in a folder of its own for each state of the files
 that the module is made of, its imports and theirs: Numba itself does not notice that a function which another file
-calls, or a number that another file holds, has changed.
-"""
-
-from __future__ import annotations
+calls, or a number that another file holds, has changed."""
 
 import ast
 import hashlib
@@ -51,10 +48,8 @@ _FROM_PYTHON: set[Callable[..., Any]] = set()
 
 
 class _Vectors(event.Listener):
-    """Sets, function by function, whether the compiler looks for vectors; it reads a setting of the whole process.
-
-    Only one function is compiled at a time, under the compiler's lock; one that it calls comes in between.
-    """
+    """Sets, function by function, whether the compiler looks for vectors; it reads a setting of the whole process. Only
+    one function is compiled at a time, under the compiler's lock; one that it calls comes in between."""
 
     def __init__(self) -> None:
         self._before: list[int] = []
@@ -86,17 +81,13 @@ def from_python(function: F) -> F:
 
 def compiled_loop(function: F) -> F:
     """As :func:`compiled`, for loops that make no array: references are not counted, divisions by zero do not raise.
-
-    Several times faster where many arrays come in bundles and small functions pass them on.
-    """
+    Several times faster where many arrays come in bundles and small functions pass them on."""
     return _compiled_part(function, forceinline=True)
 
 
 def compiled_branchy(function: F) -> F:
-    """As :func:`compiled_loop`, for code that decides more than it counts: its loops are left as they are.
-
-    Nothing in it is faster in vectors, and looking for some takes the compiler most of its time.
-    """
+    """As :func:`compiled_loop`, for code that decides more than it counts: its loops are left as they are. Nothing in
+    it is faster in vectors, and looking for some takes the compiler most of its time."""
     _BRANCHY.add(function.__qualname__ + function.__module__)
     return compiled_loop(function)
 

@@ -1,9 +1,5 @@
-"""Single devices of nodes that are shared by memory and cores, as arrays over all devices.
-
-Source: volcano-semantics 4.12 (deviceshare); the annotations of Volcano's device plugins.
-"""
-
-from __future__ import annotations
+"""Single devices of nodes that are shared by memory and cores, as arrays over all devices. Source: volcano-semantics
+4.12 (deviceshare); the annotations of Volcano's device plugins."""
 
 from collections.abc import Mapping, Sequence
 
@@ -25,13 +21,9 @@ ALL_CORES = 100
 
 
 class Wish(msgspec.Struct, frozen=True):
-    """What a pod asks of single devices.
-
-    Attributes:
-        count: devices. alone: they must be idle and serve no other task then.
-        memory: on each, as the device counts it. percent: of its memory instead, 0 = not asked for.
-        cores: percent of its cores; 100 = alone.
-    """
+    """What a pod asks of single devices. ``count``: devices. ``alone``: they must be idle and serve no other task then.
+    ``memory``: on each, as the device counts it. ``percent``: of its memory instead, 0 = not asked for. ``cores``:
+    percent of its cores; 100 = alone."""
 
     count: int
     alone: bool = False
@@ -59,11 +51,9 @@ def wish_of(scalars: Mapping[str, int], *, sharing: bool, numbers: bool, virtual
         if not memory and not percent:
             percent = 100
         return Wish(
-            scalars.get(VGPU_NUMBER, 0) or 1,
-            memory=memory,
-            percent=0 if memory else percent,
+            scalars.get(VGPU_NUMBER, 0) or 1, memory=memory, percent=0 if memory else percent,
             cores=min(scalars.get(VGPU_CORES, 0), ALL_CORES),
-        )
+        )  # fmt: skip
     return None
 
 
@@ -73,8 +63,7 @@ class DeviceTable:
     Attributes:
         node, index, memory, most: int64 (rows,), node, number on the node, memory, pods that may share it.
         uuid: name of each device for its agent. rows_of: first row and number of rows of a node.
-        pods, held, cores: int64 (2, rows), pods on it, memory and percent of cores in use: now, and in the end.
-    """
+        pods, held, cores: int64 (2, rows), pods on it, memory and percent of cores in use: now, and in the end."""
 
     def __init__(self, nodes: Sequence[Node], *, virtual: bool) -> None:
         rows: list[tuple[int, int, int, int, str]] = []

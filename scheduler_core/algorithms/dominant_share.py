@@ -1,9 +1,5 @@
-"""Dominant resource fairness: the largest part that a holder has of any resource, compared exactly.
-
-Source: volcano-semantics 4.4.
-"""
-
-from __future__ import annotations
+"""Dominant resource fairness: the largest part that a holder has of any resource, compared exactly. Source:
+volcano-semantics 4.4."""
 
 from collections.abc import Sequence
 from fractions import Fraction

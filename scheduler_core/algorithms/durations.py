@@ -1,7 +1,5 @@
 """Durations as Go writes them: ``1h30m``, ``90s``, ``500ms``."""
 
-from __future__ import annotations
-
 import re
 from fractions import Fraction
 
@@ -20,11 +18,7 @@ _LONGEST = Fraction(100 * 365 * 24 * 3600)
 
 
 def parse_duration(text: str) -> float:
-    """Seconds.
-
-    Raises:
-        ValueError: no such duration, zero or less, or more than a hundred years.
-    """
+    """Seconds. Raises ValueError: no such duration, zero or less, or more than a hundred years."""
     plain = text.strip().removeprefix("+")
     parts = list(_PART.finditer(plain))
     if not parts or "".join(part.group() for part in parts) != plain:

@@ -4,8 +4,7 @@ The fragmentation of a node for one task is what is left on its cards that the t
 task does not fit (cpu, memory, cards), else what is left on cards too full (or of other types) for it. The expected
 fragmentation is the mean over a mix of tasks, each weighted by how often it comes. Scores are whole numbers, as in the
 source, and many nodes are alike; among those the fullest is taken, in cpu, memory and cards together.
-Source: Weng et al., Beware of Fragmentation (FGD), USENIX ATC 2023, sections 3 and 4.
-"""
+Source: Weng et al., Beware of Fragmentation (FGD), USENIX ATC 2023, sections 3 and 4."""
 
 from __future__ import annotations
 
@@ -31,12 +30,9 @@ class Mix(NamedTuple):
     Attributes:
         cpu, memory: int64 (M,), milli-cores and MiB.
         kind: int64 (M,), what it asks of each card that it uses, -1 for a task without cards.
-        number: int64 (M,), on how many cards.
-        share: float64 (M,), how often it comes; they add up to 1.
-        need: int64 (kinds,), milli-cards of one card.
-        serves: bool (kinds, C), the card types that will do.
-        fitting, usable: int64 (kinds,), scratch.
-    """
+        number: int64 (M,), on how many cards. share: float64 (M,), how often it comes; they add up to 1.
+        need: int64 (kinds,), milli-cards of one card. serves: bool (kinds, C), the card types that will do.
+        fitting, usable: int64 (kinds,), scratch."""
 
     cpu: Ints
     memory: Ints

@@ -1,7 +1,5 @@
 """A heap of numbers inside a larger array, ordered by their keys in a table; the smallest key first."""
 
-from __future__ import annotations
-
 import numpy as np
 import numpy.typing as npt
 
@@ -13,10 +11,8 @@ Ints = npt.NDArray[np.int64]
 @compiled_loop
 @from_python
 def heap_push(heap: Ints, size: int, keys: Ints, number: int) -> None:
-    """Add a number to the heap ``heap[:size]``, O(log size); it is one longer afterwards.
-
-    ``keys`` int64 (any, words): the key of each number, whose words are compared one after the other.
-    """
+    """Add a number to the heap ``heap[:size]``, O(log size); it is one longer afterwards. ``keys`` int64 (any, words):
+    the key of each number, whose words are compared one after the other."""
     at = size
     while at > 0:
         above = (at - 1) >> 1

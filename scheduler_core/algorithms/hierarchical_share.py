@@ -3,8 +3,7 @@
 A node's share is made of its children as if all that still want something were scaled down to the poorest of them;
 children that can get nothing more count as they are. Shares are rounded to nine decimals after a sum that is rounded
 once, so that they come out the same on every processor and in every order.
-Source: volcano-semantics 4.4 (hierarchy).
-"""
+Source: volcano-semantics 4.4 (hierarchy)."""
 
 from __future__ import annotations
 
@@ -40,10 +39,8 @@ Key = tuple[bool, float]
 
 
 class CommonLevels:
-    """The key of a queue that is compared only as deep as the other one's goes; below that both are equal.
-
-    No total order where paths have different lengths: upstream's ``compatibility: volcano`` alone sorts by it.
-    """
+    """The key of a queue that is compared only as deep as the other one's goes; below that both are equal. No total
+    order where paths have different lengths: upstream's ``compatibility: volcano`` alone sorts by it."""
 
     __slots__ = ("levels",)
 
@@ -63,11 +60,7 @@ class CommonLevels:
 
 
 class ShareTree:
-    """The tree of all queues with their gangs.
-
-    Args:
-        total: what there is, by row.
-    """
+    """The tree of all queues with their gangs. ``total``: what there is, by row."""
 
     def __init__(self, total: Sequence[int]) -> None:
         self._total = list(total)
@@ -123,7 +116,6 @@ class ShareTree:
         self._combine(node)
 
     def _combine(self, node: Node) -> None:
-        """A node's share out of its children's and gangs'."""
         parts: list[tuple[float, bool, Sequence[float]]] = [
             (self._share(leaf.held), _saturated(leaf, self._full), leaf.held) for leaf in node.leaves.values()
         ]
@@ -153,11 +145,8 @@ def _saturated(leaf: Leaf, full: list[bool]) -> bool:
 
 
 def read_path(text: str, weights: str) -> tuple[tuple[str, float], ...]:
-    """``root/sci/dev`` with ``1/2/8`` as (name, weight) below the root.
-
-    Raises:
-        ValueError: they do not fit each other, do not start at the root, or a weight is no number above zero.
-    """
+    """``root/sci/dev`` with ``1/2/8`` as (name, weight) below the root. Raises ValueError: they do not fit each other,
+    do not start at the root, or a weight is no number above zero."""
     names = [name.strip() for name in text.split("/")]
     numbers = [_weight(part.strip(), weights) for part in weights.split("/")]
     if names[0] != "root" or not all(names):

@@ -1,9 +1,5 @@
-"""Queues as a tree by ``spec.parent``: paths, children, and what of it is broken.
-
-Source: volcano-semantics 4.9 (hierarchy) and 6.1.
-"""
-
-from __future__ import annotations
+"""Queues as a tree by ``spec.parent``: paths, children, and what of it is broken. Source: volcano-semantics 4.9
+(hierarchy) and 6.1."""
 
 from collections.abc import Sequence
 
@@ -18,8 +14,7 @@ class QueueTree:
     Attributes:
         root: position of the queue called ``root``, -1 where there is none; it is the child of no queue.
         parent: by queue, -1 = the root. children: by queue. top: the children of the root.
-        problems: sentence by queue, for those whose place is broken and those below them.
-    """
+        problems: sentence by queue, for those whose place is broken and those below them."""
 
     def __init__(self, names: Sequence[str], parents: Sequence[str], *, hierarchical: bool) -> None:
         index = {name: q for q, name in enumerate(names)}

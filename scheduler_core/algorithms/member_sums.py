@@ -1,7 +1,5 @@
 """Sums over the members of gangs, for those gangs that changed: who is in them, in which status, what they take."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np
@@ -41,8 +39,7 @@ def lay_out(
 
     Returns:
         ``start`` int64 (G + 1,), and the members in their new order: those of position ``g`` at
-        ``start[g]:start[g + 1]``, then those of gangs without a position.
-    """
+        ``start[g]:start[g + 1]``, then those of gangs without a position."""
     at = 0
     for i in range(len(changed)):
         # A negative place points into ``fresh``.
@@ -107,8 +104,7 @@ def count_members(
         numbers: int64, the gangs; ``first``, ``size``, ``slots`` as :func:`lay_out` leaves them.
         status, cls, card: int8, int32, int32 (tasks,). ended: bool by status, who counts no more.
         counts: int64 (statuses, numbers). held: int64 (numbers, card types). idle: bool (numbers,). totals: int64
-            (statuses,), sums of ``counts``. All written.
-    """
+            (statuses,), sums of ``counts``. All written."""
     for number in numbers:
         for code in range(len(totals)):
             totals[code] -= counts[code, number]
@@ -134,12 +130,9 @@ def sum_use(
     numbers: Ints, first: Ints, size: Ints, slots: Ints, chosen: Bools, status: Codes, cls: Index, card: Index,
     charge: Ints, use: Ints,
 ) -> None:  # fmt: skip
-    """Sum what members in the chosen statuses (bool, by status) count against a quota, for some gangs.
-
-    Args:
-        charge: int64 (3, classes), cpu, memory and milli-cards of a task.
-        use: int64 (numbers, 2 + card types), written. The rest as in :func:`count_members`.
-    """
+    """Sum what members in the chosen statuses (bool, by status) count against a quota, for some gangs. ``charge``:
+    int64 (3, classes), cpu, memory and milli-cards of a task. ``use``: int64 (numbers, 2 + card types), written. The
+    rest as in :func:`count_members`."""
     for number in numbers:
         use[number, :] = 0
         for i in range(first[number], first[number] + size[number]):
@@ -155,10 +148,7 @@ def sum_use(
 @compiled
 def queue_sums(use: Ints, numbers: Ints, queue: Index, queues: int) -> Ints:
     """int64 (2 + card types, queues): the sum of ``use`` (by number) over the gangs of each queue. O(gangs).
-
-    Args:
-        numbers, queue: int64, int32 (G,), number and queue by position, -1 = no queue.
-    """
+    ``numbers``, ``queue``: int64, int32 (G,), number and queue by position, -1 = no queue."""
     sums = np.zeros((queues, use.shape[1]), dtype=np.int64)
     for g in range(len(numbers)):
         if queue[g] >= 0:
@@ -188,14 +178,9 @@ def held_now(
 def waiting_members(
     chosen: Bools, count: Ints, wanted: int, status: Codes, start: Ints, member: Ints
 ) -> tuple[Ints, Ints]:
-    """Members in one status of the chosen gangs, gang by gang. O(gangs + members of those that have any).
-
-    Args:
-        chosen: bool (G,). count: int64 (G,), how many members of each gang are in the status ``wanted``.
-
-    Returns:
-        int64 flat, int64 (G + 1,): those of gang g at ``first[g]:first[g + 1]``.
-    """
+    """Members in one status of the chosen gangs, gang by gang. O(gangs + members of those that have any). ``chosen``:
+    bool (G,). ``count``: int64 (G,), how many members of each gang are in the status ``wanted``. Returns: int64 flat,
+    int64 (G + 1,): those of gang g at ``first[g]:first[g + 1]``."""
     first = np.empty(len(chosen) + 1, dtype=np.int64)
     total = 0
     for gang in range(len(chosen)):

@@ -1,7 +1,5 @@
 """Which nodes to keep free so that several tasks will fit on them once what can end has ended."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 
 import msgspec
@@ -11,11 +9,8 @@ from scheduler_core.model.resources import MILLI
 
 class Need(msgspec.Struct, frozen=True, gc=False):
     """Equal tasks: amount by resource row (those above zero), card types that will do, cards or a share of one.
-
-    Attributes:
-        request: (row, amount) pairs. cards: positions on the card axis. whole: cards; share: milli-cards of one card.
-        count: how many tasks.
-    """
+    ``request``: (row, amount) pairs. ``cards``: positions on the card axis. ``whole``: cards; ``share``: milli-cards of
+    one card. ``count``: how many tasks."""
 
     request: tuple[tuple[int, int], ...]
     cards: tuple[int, ...]
@@ -34,10 +29,8 @@ class Emptied(msgspec.Struct, frozen=True, gc=False):
 
 
 def served(node: Emptied, needs: Sequence[Need], left: Sequence[int]) -> list[int]:
-    """How many tasks of each need fit on the node together, the first need first, at most ``left`` of each.
-
-    Shares go onto untouched cards only, so the answer never says too much.
-    """
+    """How many tasks of each need fit on the node together, the first need first, at most ``left`` of each. Shares go
+    onto untouched cards only, so the answer never says too much."""
     free, cards = list(node.free), dict(node.cards)
     found = []
     for need, open_count, admitted in zip(needs, left, node.admits, strict=True):
@@ -66,10 +59,8 @@ def _take_cards(cards: dict[int, int], need: Need, most: int) -> int:
 
 
 def choose_group(nodes: Iterable[Emptied], needs: Sequence[Need]) -> list[str] | None:
-    """The first nodes, in the order given, that serve all needs together; None when all of them do not.
-
-    A node that serves nothing is left out. O(nodes x needs).
-    """
+    """The first nodes, in the order given, that serve all needs together; None when all of them do not. A node that
+    serves nothing is left out. O(nodes x needs)."""
     left = [need.count for need in needs]
     chosen: list[str] = []
     for node in nodes:

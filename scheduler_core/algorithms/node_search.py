@@ -1,10 +1,6 @@
-"""How many nodes upstream looks at for one task, and which: with ``compatibility: volcano`` only.
-
-Source: volcano-semantics 1.7. It stops as soon as it has enough feasible nodes and goes on from there for the next
-task. Without compatibility every node is considered.
-"""
-
-from __future__ import annotations
+"""How many nodes upstream looks at for one task, and which: with ``compatibility: volcano`` only. Source:
+volcano-semantics 1.7. It stops as soon as it has enough feasible nodes and goes on from there for the next task.
+Without compatibility every node is considered."""
 
 import numpy as np
 import numpy.typing as npt
@@ -25,11 +21,8 @@ def enough_nodes(nodes: int) -> int:
 
 
 class NodeSearch:
-    """The search of one session; it begins at the first name, and for each task where the one before ended.
-
-    Args:
-        nodes: how many there are.
-    """
+    """The search of one session; it begins at the first name, and for each task where the one before ended. ``nodes``:
+    how many there are."""
 
     def __init__(self, nodes: int) -> None:
         self._nodes, self._enough, self._start = nodes, enough_nodes(nodes), 0

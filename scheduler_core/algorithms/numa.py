@@ -1,9 +1,5 @@
-"""Whole CPUs of one node by NUMA cell: which cells a container would get, and which CPUs.
-
-Source: volcano-semantics 4.12 (numa-aware); the kubelet's topology manager (hints, policies) and static CPU manager.
-"""
-
-from __future__ import annotations
+"""Whole CPUs of one node by NUMA cell: which cells a container would get, and which CPUs. Source: volcano-semantics
+4.12 (numa-aware); the kubelet's topology manager (hints, policies) and static CPU manager."""
 
 from collections.abc import Callable, Iterable, Sequence
 from itertools import combinations
@@ -62,14 +58,9 @@ def best_hint(policy: str, offered: Sequence[Hint]) -> Hint | None:
 
 
 def place(topology: NumaTopology, free: frozenset[int], containers: Iterable[int]) -> tuple[int, ...] | None:
-    """The CPUs that a pod's containers would get, one container after the other.
-
-    Args:
-        free: CPUs that no container has. containers: how many CPUs each has to itself; 0 = it shares.
-
-    Returns:
-        CPU numbers, ascending; None where the node's policy does not admit one of the containers.
-    """
+    """The CPUs that a pod's containers would get, one container after the other. ``free``: CPUs that no container has.
+    ``containers``: how many CPUs each has to itself; 0 = it shares. Returns: CPU numbers, ascending; None where the
+    node's policy does not admit one of the containers."""
     got: list[int] = []
     for count in containers:
         if not count:
@@ -87,10 +78,8 @@ def place(topology: NumaTopology, free: frozenset[int], containers: Iterable[int
 
 
 def take(topology: NumaTopology, available: Iterable[int], count: int) -> tuple[int, ...] | None:
-    """``count`` CPUs out of ``available``: whole sockets, then whole cores, then single CPUs of used cores first.
-
-    None when there are too few. Ties go to the lowest numbers.
-    """
+    """``count`` CPUs out of ``available``: whole sockets, then whole cores, then single CPUs of used cores first. None
+    when there are too few. Ties go to the lowest numbers."""
     left = sorted(cpu for cpu in available if cpu in topology.cells)
     if len(left) < count:
         return None

@@ -1,9 +1,5 @@
-"""Counting pods by place: the nodes that share a value of one label.
-
-Source: Kubernetes' InterPodAffinity and PodTopologySpread; formulas in the functions.
-"""
-
-from __future__ import annotations
+"""Counting pods by place: the nodes that share a value of one label. Source: Kubernetes' InterPodAffinity and
+PodTopologySpread; formulas in the functions."""
 
 import math
 from collections.abc import Sequence
@@ -21,15 +17,9 @@ MAX_SCORE = 100
 
 
 def count_by_place(nodes: Index, places: Index, number: int) -> Ints:
-    """How many pods each place has.
-
-    Args:
-        nodes: int32 (pods,), node of each pod, none negative. places: int32 (N,), place of each node, -1 = none.
-        number: how many places there are.
-
-    Returns:
-        int64 (number + 1,); the last entry, which -1 points at, is 0.
-    """
+    """How many pods each place has. ``nodes``: int32 (pods,), node of each pod, none negative. ``places``: int32 (N,),
+    place of each node, -1 = none. ``number``: how many places there are. Returns: int64 (number + 1,); the last entry,
+    which -1 points at, is 0."""
     at = places[nodes]
     counts: Ints = np.zeros(number + 1, dtype=np.int64)
     counts[:number] = np.bincount(at[at >= 0], minlength=number)
@@ -60,8 +50,7 @@ class SoftSpread(msgspec.Struct, frozen=True):
 def spread_score(constraints: Sequence[SoftSpread], scored: Bools) -> Floats:
     """0 to 100, more for places with fewer pods; 0 for nodes that are not scored.
 
-    cost = round(sum of count x ln(places + 2) + (maxSkew - 1)); score = 100 x (max + min - cost) / max, in integers.
-    """
+    cost = round(sum of count x ln(places + 2) + (maxSkew - 1)); score = 100 x (max + min - cost) / max, in integers."""
     cost: Floats = np.zeros(len(scored), dtype=np.float64)
     for one in constraints:
         cost = cost + one.counts[one.places] * math.log(one.size + 2) + (one.max_skew - 1)

@@ -1,9 +1,5 @@
-"""Which node to preempt on: the rules of the per-pod cycle, in order.
-
-Source: document 001, 3.3.5, with the fifth rule as Kubernetes has it (latest start of the most important victim).
-"""
-
-from __future__ import annotations
+"""Which node to preempt on: the rules of the per-pod cycle, in order. Source: document 001, 3.3.5, with the fifth rule
+as Kubernetes has it (latest start of the most important victim)."""
 
 from collections.abc import Sequence
 
@@ -24,11 +20,8 @@ class Victim(msgspec.Struct, frozen=True, gc=False):
 
 
 def node_order(name: str, victims: Sequence[Victim]) -> tuple[int, int, int, int, float, str]:
-    """Sort key of a candidate node, the best first.
-
-    Fewest violated budgets, lowest top priority, lowest sum of priorities, fewest victims, latest start of the earliest
-    started victim of top priority, first name.
-    """
+    """Sort key of a candidate node, the best first. Fewest violated budgets, lowest top priority, lowest sum of
+    priorities, fewest victims, latest start of the earliest started victim of top priority, first name."""
     top = max((victim.priority for victim in victims), default=-_SHIFT)
     earliest = min((victim.started for victim in victims if victim.priority == top), default=0.0)
     return (

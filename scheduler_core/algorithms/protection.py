@@ -1,9 +1,4 @@
-"""Which pods are never taken, whatever the switches of the policy say.
-
-Source: contracts 3.2, volcano-semantics 4.3.
-"""
-
-from __future__ import annotations
+"""Which pods are never taken, whatever the switches of the policy say. Source: contracts 3.2, volcano-semantics 4.3."""
 
 from scheduler_core.model.pod import Pod
 from scheduler_core.model.rules import Rule

@@ -2,10 +2,7 @@
 
 Source: volcano-semantics 4.9: a child inherits what its parent's capability says and it does not; the guarantees of its
 siblings are not for it; ``deserved`` is cut at the most it may use and raised to its guarantee. A parent that names
-less than its children do together is broken, for itself and all below it.
-"""
-
-from __future__ import annotations
+less than its children do together is broken, for itself and all below it."""
 
 from collections.abc import Sequence
 
@@ -27,11 +24,8 @@ class Written(msgspec.Struct, frozen=True, gc=False):
 
 
 class Entitlements(msgspec.Struct, gc=False):
-    """By queue, then by row.
-
-    Attributes:
-        real: the most that may be used. guarantee: kept free. deserved: None = not named.
-    """
+    """By queue, then by row. ``real``: the most that may be used. ``guarantee``: kept free. ``deserved``: None = not
+    named."""
 
     real: list[list[int]]
     guarantee: list[list[int]]
@@ -71,13 +65,9 @@ def entitlements(tree: QueueTree, total: Sequence[int], queues: Sequence[Written
 
 
 def _inherited(
-    tree: QueueTree,
-    queues: Sequence[Written],
-    capability: list[list[int | None]],
-    queue: int,
-    above: int,
+    tree: QueueTree, queues: Sequence[Written], capability: list[list[int | None]], queue: int, above: int,
     rows: Sequence[str],
-) -> list[int | None]:
+) -> list[int | None]:  # fmt: skip
     found: list[int | None] = []
     for row, own, parents in zip(rows, capability[queue], capability[above], strict=True):
         if own is not None and parents is not None and own > parents:
@@ -90,14 +80,9 @@ def _inherited(
 
 
 def _raise_to_children(
-    tree: QueueTree,
-    queues: Sequence[Written],
-    guarantee: list[list[int]],
-    deserved: list[list[int | None]],
-    queue: int,
-    below: Sequence[int],
-    rows: Sequence[str],
-) -> None:
+    tree: QueueTree, queues: Sequence[Written], guarantee: list[list[int]], deserved: list[list[int | None]],
+    queue: int, below: Sequence[int], rows: Sequence[str],
+) -> None:  # fmt: skip
     """A parent has at least what its children have together; where it names less, that is a contradiction."""
     for r, row in enumerate(rows):
         promised = sum(guarantee[child][r] for child in below)
@@ -114,11 +99,8 @@ def _raise_to_children(
 
 
 def within_line(asked: Sequence[int], used: Sequence[int], line: Amounts, *, one: bool) -> bool:
-    """Whether what is asked for stays within what is deserved: of all of it that has a line, and of some.
-
-    Args:
-        one: one such resource is enough (upstream).
-    """
+    """Whether what is asked for stays within what is deserved: of all of it that has a line, and of some. ``one``: one
+    such resource is enough (upstream)."""
     rows = zip(asked, used, line, strict=True)
     tests = [use + amount <= most for amount, use, most in rows if amount > 0 and most is not None]
     return any(tests) if one else bool(tests) and all(tests)
@@ -126,10 +108,7 @@ def within_line(asked: Sequence[int], used: Sequence[int], line: Amounts, *, one
 
 def beyond_line(used: Sequence[int], line: Amounts, held: Sequence[int], asked: Sequence[int], *, other: bool) -> bool:
     """Whether more is in use than deserved of something that a victim holds; true where none of it has a line.
-
-    Args:
-        other: of anything that the victim holds (upstream), not only of what is asked for.
-    """
+    ``other``: of anything that the victim holds (upstream), not only of what is asked for."""
     rows = [
         (use > most, want > 0)
         for use, most, have, want in zip(used, line, held, asked, strict=True)

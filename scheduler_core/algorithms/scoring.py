@@ -4,10 +4,7 @@ Each formula is one compiled function of one node, which the arrays here and the
 agree to the last bit. Amounts are whole numbers below 2**46 and shares at most 100, so that a division of float64 and
 its floor give what integer division gives.
 Source: Kubernetes' scoring plugins LeastAllocated, MostAllocated and BalancedAllocation, whose integer division is
-kept so that scores and ties agree.
-"""
-
-from __future__ import annotations
+kept so that scores and ties agree."""
 
 import math
 
@@ -74,8 +71,7 @@ def image_locality(sizes: Ints, containers: int) -> Floats:
     within bounds, in whole numbers.
 
     Args:
-        sizes: int64 (images, N), bytes, 0 where the node does not have it. containers: of the pod.
-    """
+        sizes: int64 (images, N), bytes, 0 where the node does not have it. containers: of the pod."""
     count = sizes.shape[1]
     have = (sizes > 0).sum(axis=1)
     total: Ints = np.zeros(count, dtype=np.int64)

@@ -1,9 +1,5 @@
-"""Node selectors, taints and tolerations over all nodes at once.
-
-Source: Kubernetes' node affinity and taint semantics.
-"""
-
-from __future__ import annotations
+"""Node selectors, taints and tolerations over all nodes at once. Source: Kubernetes' node affinity and taint
+semantics."""
 
 from collections.abc import Sequence
 
@@ -48,7 +44,6 @@ class NodeIndex:
         return mask
 
     def requirement(self, requirement: NodeSelectorRequirement) -> Bools:
-        """Nodes that meet one requirement."""
         mask = self._masks.get(requirement)
         if mask is None:
             holds, key = requirement.holds, requirement.key

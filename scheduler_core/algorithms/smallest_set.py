@@ -2,10 +2,7 @@
 
 For victims whose leaving frees more than room on nodes (their queue's quota, a spread, a device), so that nothing
 shorter than trying it says whether a set will do. The order of preference is contracts 3.1: highest level as low as
-possible, least work lost, fewest gangs, smallest surplus, names.
-"""
-
-from __future__ import annotations
+possible, least work lost, fewest gangs, smallest surplus, names."""
 
 import heapq
 from collections.abc import Callable, Iterable, Sequence
@@ -42,10 +39,8 @@ def go_together(chosen: Sequence[Unit], unit: Unit) -> bool:
 
 
 def everything(units: Iterable[Unit]) -> list[Unit]:
-    """All units as if they could all go: a gang that may be evicted whole is, instead of member by member.
-
-    An upper bound: of a gang that can only lose a few members all are counted, since which of them go is open.
-    """
+    """All units as if they could all go: a gang that may be evicted whole is, instead of member by member. An upper
+    bound: of a gang that can only lose a few members all are counted, since which of them go is open."""
     units = list(units)
     whole = {unit.gang for unit in units if not unit.spare}
     return [unit for unit in units if not unit.spare or unit.gang not in whole]
@@ -58,8 +53,7 @@ def smallest_set(units: Sequence[Unit], enough: Enough, start: Start) -> list[Un
         units: candidates. enough: tries a set; more is never worse. start: a set that is enough, found by looking
             where room is missing, or None. Only where it finds none is everything tried at once, which costs most.
 
-    O(log levels + units of the start + a bounded number) trials.
-    """
+    O(log levels + units of the start + a bounded number) trials."""
     levels = sorted({unit.level for unit in units})
     starts: dict[int, list[Unit] | None] = {}
 

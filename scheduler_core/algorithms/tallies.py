@@ -1,7 +1,5 @@
 """What gangs have beyond their minimums, in one compiled pass over those that have any."""
 
-from __future__ import annotations
-
 import numpy as np
 import numpy.typing as npt
 
@@ -18,32 +16,20 @@ _CPU, _MEMORY, _CARDS = 0, 1, 2
 
 @compiled
 def beyond_minimum(
-    counts: Ints,
-    least: Ints,
-    ended: int,
-    chosen: Bools,
-    status: Codes,
-    cls: Index,
-    card: Index,
-    start: Ints,
-    member: Ints,
-    queue: Index,
-    charge: Ints,
-    out: Ints,
-) -> tuple[Bools, Ints]:
+    counts: Ints, least: Ints, ended: int, chosen: Bools, status: Codes, cls: Index, card: Index, start: Ints,
+    member: Ints, queue: Index, charge: Ints, out: Ints,
+) -> tuple[Bools, Ints]:  # fmt: skip
     """Add what the surplus members of each gang take to ``out``, for gangs whose members in place are all alike.
 
     Args:
         counts: int64 (statuses, gangs), members by status. least: int64 (gangs,), the minimum, of which members in the
             status ``ended`` are a part.
         chosen: bool by status, who is in place. cls, card: int32 (tasks,). queue: int32 (gangs,), -1 = none.
-        charge: int64 (3, classes), cpu, memory and milli-cards of a task.
-        out: int64 (2 + card types, queues).
+        charge: int64 (3, classes), cpu, memory and milli-cards of a task. out: int64 (2 + card types, queues).
 
     Returns:
         bool (gangs,): those whose members differ, so that it matters which are the surplus; nothing was added for them.
-        int64 (gangs,): how many members each has beyond its minimum, of an existing queue.
-    """
+        int64 (gangs,): how many members each has beyond its minimum, of an existing queue."""
     mixed = np.zeros(len(queue), dtype=np.bool_)
     surplus = np.zeros(len(queue), dtype=np.int64)
     for gang in range(len(queue)):

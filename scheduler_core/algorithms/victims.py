@@ -1,9 +1,5 @@
-"""Something that can be taken from those who run, as a record of the session speaks of it.
-
-The search for the best of them works on tables, see :mod:`scheduler_core.algorithms.victims_search`.
-"""
-
-from __future__ import annotations
+"""Something that can be taken from those who run, as a record of the session speaks of it. The search for the best of
+them works on tables, see :mod:`scheduler_core.algorithms.victims_search`."""
 
 import msgspec
 
@@ -16,8 +12,7 @@ class Unit(msgspec.Struct, frozen=True, gc=False):
         level: queue priority, gang priority. work: work lost.
         size: milli-cards (milli-cores without cards) freed in all.
         members: ids of the tasks that leave, for the caller.
-        spare: 0 for a whole gang, else how many single members of the gang may go.
-    """
+        spare: 0 for a whole gang, else how many single members of the gang may go."""
 
     name: str
     gang: str

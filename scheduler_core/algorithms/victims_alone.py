@@ -1,9 +1,5 @@
-"""Compiled: what there would be on the nodes of one unit if it left and all others stayed.
-
-What leaves is counted by :mod:`scheduler_core.algorithms.victims_room`, for one unit.
-"""
-
-from __future__ import annotations
+"""Compiled: what there would be on the nodes of one unit if it left and all others stayed. What leaves is counted by
+:mod:`scheduler_core.algorithms.victims_room`, for one unit."""
 
 from scheduler_core.algorithms.compiled import NO, YES, ZERO, compiled_apart, compiled_branchy, from_python
 from scheduler_core.algorithms.victims_room import (
@@ -49,8 +45,7 @@ def note_alone(
     share is asked for, the most that is free on one card. O(pieces of the unit x pieces of a node).
 
     Args:
-        limits: as of ``capacity``. alone: bool (units,), all False, scratch. fits: int64 (options,), scratch.
-    """
+        limits: as of ``capacity``. alone: bool (units,), all False, scratch. fits: int64 (options,), scratch."""
     for i in range(len(out)):
         out[i] = 0
     out[WANTED] = wanted

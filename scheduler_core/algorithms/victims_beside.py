@@ -1,7 +1,5 @@
 """Why a unit that might have been taken was not, beside those that were."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np
@@ -21,11 +19,8 @@ RULES: tuple[Rule, ...] = (Rule.TOO_LITTLE, Rule.DEARER, Rule.LATER_BY_NAME)
 @from_python
 def beside(units: Ints, size: int, unit: int, chosen: Ints, count: int) -> int:
     """Position in :data:`RULES`: the unit frees as much as one of the chosen and costs more, or as much; else 0.
-
-    Args:
-        units: int64 (units, UNIT_COLUMNS), in the order of names. size: column of what is freed.
-        chosen: numbers of units, the first ``count`` count.
-    """
+    ``units``: int64 (units, UNIT_COLUMNS), in the order of names. ``size``: column of what is freed. ``chosen``:
+    numbers of units, the first ``count`` count."""
     found = 0
     for i in range(count):
         other = chosen[i]

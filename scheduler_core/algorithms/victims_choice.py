@@ -1,9 +1,5 @@
-"""Compiled choosing and letting go of units, and the cheapest offer of one node.
-
-Choosing a unit brings the count of tasks that fit up to date on the nodes that it leaves, and nowhere else.
-"""
-
-from __future__ import annotations
+"""Compiled choosing and letting go of units, and the cheapest offer of one node. Choosing a unit brings the count of
+tasks that fit up to date on the nodes that it leaves, and nowhere else."""
 
 from typing import NamedTuple
 
@@ -56,8 +52,7 @@ class Choice(NamedTuple):
         touched: int64 (3, N), the number of the search that first touched the node; the touched nodes; those that have
             left the heap and are not touched.
         sums: int64 (2, options), how many more tasks fit than with no unit chosen; scratch.
-        scratch: int64 (4, units or pieces of a node). keys: int64 (4, 5), scratch.
-    """
+        scratch: int64 (4, units or pieces of a node). keys: int64 (4, 5), scratch."""
 
     control: Ints
     chosen: Bools
@@ -71,20 +66,14 @@ class Choice(NamedTuple):
 
 
 def new_choice(field: Field, options: int, gangs: int) -> Choice:
-    """An empty choice for a field."""
     units, nodes = len(field.units), field.future.shape[1]
     most = 2 * int(np.diff(field.node_start).max(initial=0)) + 1
     return Choice(
-        np.zeros(5, dtype=np.int64),
-        np.zeros(units, dtype=np.bool_),
-        np.zeros(units + 1, dtype=np.int64),
-        np.zeros((gangs, 3), dtype=np.int64),
-        np.zeros((2, nodes, options), dtype=np.int64),
-        np.zeros((3, nodes), dtype=np.int64),
-        np.zeros((2, options), dtype=np.int64),
-        np.zeros((4, max(most, units)), dtype=np.int64),
-        np.zeros((4, KEY), dtype=np.int64),
-    )
+        np.zeros(5, dtype=np.int64), np.zeros(units, dtype=np.bool_), np.zeros(units + 1, dtype=np.int64),
+        np.zeros((gangs, 3), dtype=np.int64), np.zeros((2, nodes, options), dtype=np.int64),
+        np.zeros((3, nodes), dtype=np.int64), np.zeros((2, options), dtype=np.int64),
+        np.zeros((4, max(most, units)), dtype=np.int64), np.zeros((4, KEY), dtype=np.int64),
+    )  # fmt: skip
 
 
 @compiled_inline
@@ -232,11 +221,9 @@ def key_of(field: Field, ask: Ask, choice: Choice, units: Ints, count: int, key:
 
 @compiled_branchy
 def offer(field: Field, ask: Ask, limits: Ints, choice: Choice, level: int, node: int, key: Ints) -> int:
-    """The cheapest units of one node that let one more task fit there, into ``scratch[BEST]``; returns how many.
-
-    Exact up to a bound of sets that are tried: every set of units in the order of their cost, cut off where it costs
-    more than what is known.
-    """
+    """The cheapest units of one node that let one more task fit there, into ``scratch[BEST]``; returns how many. Exact
+    up to a bound of sets that are tried: every set of units in the order of their cost, cut off where it costs more
+    than what is known."""
     here, known = choice.scratch[HERE], 0
     found = units_on(field, ask, choice, level, node)
     if choice.touched[0, node] != choice.control[SEARCH]:

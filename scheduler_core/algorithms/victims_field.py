@@ -1,7 +1,5 @@
 """Compiled making of the tables of units and pieces from the tables of a session, and their repair."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np
@@ -46,8 +44,7 @@ class Tasks(NamedTuple):
         at: int64 (P,), those that are in place and have a gang.
         gang, node, cls, card, alone: int32 (tasks,); ``alone`` is the unit of the single member, or -1.
         words: int64 (tasks, W). began: float64 (tasks,), seconds. stays: bool (tasks,), says that it must not go.
-        kinds: int64 (classes, 3), milli-cards, milli-cores, milli-cards of each card held.
-    """
+        kinds: int64 (classes, 3), milli-cards, milli-cores, milli-cards of each card held."""
 
     at: Ints
     gang: npt.NDArray[np.int32]
@@ -64,10 +61,7 @@ class Tasks(NamedTuple):
 @compiled
 def make_pieces(tasks: Tasks, now: float, nodes: int, whole: Ints, units: Ints) -> tuple[Ints, Ints, Ints]:
     """(pieces, node_start, unit_piece) of a field; writes which pieces each unit has, O(tasks + nodes + units).
-
-    Args:
-        whole: int64 (G,), the unit of each whole gang. units: int64 (units, 9).
-    """
+    ``whole``: int64 (G,), the unit of each whole gang. ``units``: int64 (units, 9)."""
     start = np.zeros(nodes + 1, dtype=np.int64)
     for i in range(len(tasks.at)):
         task = tasks.at[i]

@@ -1,7 +1,5 @@
 """A heap of nodes by what an eviction there would cost at least; old entries are passed over, not removed."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np
@@ -16,20 +14,15 @@ KEY = 5
 
 
 class Heap(NamedTuple):
-    """Arrays of a binary heap.
-
-    Attributes:
-        keys: int64 (capacity, 6), the smallest first; behind the key the stamp of the entry.
-        current: int64 (N + 1,), the stamp that the valid entry of each node has, any other entry is old; behind them
-            the size of the heap.
-    """
+    """Arrays of a binary heap. ``keys``: int64 (capacity, 6), the smallest first; behind the key the stamp of the
+    entry. ``current``: int64 (N + 1,), the stamp that the valid entry of each node has, any other entry is old; behind
+    them the size of the heap."""
 
     keys: Ints
     current: Ints
 
 
 def new_heap(nodes: int) -> Heap:
-    """An empty heap for so many nodes."""
     return Heap(np.zeros((4 * nodes + 64, KEY + 1), dtype=np.int64), np.zeros(nodes + 1, dtype=np.int64))
 
 

@@ -1,10 +1,6 @@
-"""Compiled counting of how many equal tasks a node takes once some units have left.
-
-A *unit* is something that can be taken: a whole gang, or one member of a gang's surplus. A *piece* is what one task
-holds on its node. All amounts are integers; tables are few and wide, since compiled code is compiled per table.
-"""
-
-from __future__ import annotations
+"""Compiled counting of how many equal tasks a node takes once some units have left. A *unit* is something that can be
+taken: a whole gang, or one member of a gang's surplus. A *piece* is what one task holds on its node. All amounts are
+integers; tables are few and wide, since compiled code is compiled per table."""
 
 from typing import Any, NamedTuple
 
@@ -43,8 +39,7 @@ class Field(NamedTuple):
         units: int64 (units, 9), in the order of their names. unit_piece: int64, rows of pieces by unit.
         requests: int64 (classes, R). future: int64 (R, N), free once all that leaves has left.
         card_at: int64 (C, N, 2), first row and count of the cards of a type on a node.
-        card_free: int64 (rows,), milli-cards free on each card once all that leaves has left.
-    """
+        card_free: int64 (rows,), milli-cards free on each card once all that leaves has left."""
 
     pieces: Ints
     node_start: Ints
@@ -66,8 +61,7 @@ class Ask(NamedTuple):
         blocked: bool (N,), where nothing but other pods refuses them (affinity, ports, spread), so that none fits
             before a unit leaves.
         whole, share: cards that must be entirely free, or milli-cards of one.
-        size: column of units by which surplus is measured. need: what one task asks for in the same measure.
-    """
+        size: column of units by which surplus is measured. need: what one task asks for in the same measure."""
 
     amounts: Ints
     types: Ints
@@ -123,11 +117,9 @@ def _anybody_leaves(field: Field, ok: Bools, level: int, first: int, last: int) 
 @compiled_branchy
 @from_python
 def capacity(field: Field, ask: Ask, limits: Ints, ok: Bools, level: int, node: int, out: Ints) -> None:
-    """Write into ``out`` how many tasks fit on a node if the units that are ``ok`` and up to a level leave.
-
-    By card option (one entry where no card is asked for), none above its entry of ``limits``, which is what the quota
-    allows. O(pieces there x (rows + cards)).
-    """
+    """Write into ``out`` how many tasks fit on a node if the units that are ``ok`` and up to a level leave. By card
+    option (one entry where no card is asked for), none above its entry of ``limits``, which is what the quota allows.
+    O(pieces there x (rows + cards))."""
     first, last = field.node_start[node], field.node_start[node + 1]
     left = np.int64(PLENTY)
     if ask.blocked[node] and not _anybody_leaves(field, ok, level, first, last):

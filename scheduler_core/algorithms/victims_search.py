@@ -3,10 +3,7 @@
 The order of preference is contracts 3.1: highest victim level as low as possible (the caller goes through the levels),
 least work lost, fewest gangs, smallest surplus, names. Offers of single nodes, the cheapest first; then units that are
 not needed are let go; then a bounded search for something better, which sees every set where there are few units.
-A choice that came from one offer is the best there is: every other one holds an offer too, and that costs no less.
-"""
-
-from __future__ import annotations
+A choice that came from one offer is the best there is: every other one holds an offer too, and that costs no less."""
 
 import numpy as np
 import numpy.typing as npt
@@ -31,18 +28,7 @@ from scheduler_core.algorithms.victims_choice import (
     total,
 )
 from scheduler_core.algorithms.victims_heap import KEY, Heap, before, drop, pop, push
-from scheduler_core.algorithms.victims_room import (
-    FIRST,
-    LAST,
-    LEVEL,
-    NODE,
-    SINGLE,
-    UNIT_TASK,
-    WHOLE,
-    WORK,
-    Ask,
-    Field,
-)
+from scheduler_core.algorithms.victims_room import FIRST, LAST, LEVEL, NODE, SINGLE, UNIT_TASK, WHOLE, WORK, Ask, Field
 
 Ints = npt.NDArray[np.int64]
 
@@ -150,7 +136,6 @@ def _dearer(field: Field, a: int, b: int) -> bool:
 @compiled_branchy
 @from_python
 def let_go(field: Field, ask: Ask, limits: Ints, choice: Choice) -> None:
-    """Let all chosen units go."""
     for i in range(choice.control[PICKED]):
         set_unit(field, ask, limits, choice, choice.picked[i], NO)
     choice.control[PICKED] = 0
@@ -196,10 +181,8 @@ def cheapest(field: Field, ask: Ask, level: int, most: int, pool: Ints) -> int:
 @compiled_branchy
 @from_python
 def better(field: Field, ask: Ask, choice: Choice, a: Ints, size: int, b: Ints) -> bool:
-    """True when the units ``a[:size]`` cost less than ``b``: work, gangs, amount freed, then names one by one.
-
-    ``b`` is in order of name.
-    """
+    """True when the units ``a[:size]`` cost less than ``b``: work, gangs, amount freed, then names one by one. ``b`` is
+    in order of name."""
     key_a, key_b, names = choice.keys[1], choice.keys[2], choice.scratch[NAMES]
     key_of(field, ask, choice, a, size, key_a)
     key_of(field, ask, choice, b, len(b), key_b)
@@ -223,11 +206,9 @@ def better(field: Field, ask: Ask, choice: Choice, a: Ints, size: int, b: Ints) 
 def next_better(
     field: Field, ask: Ask, limits: Ints, choice: Choice, wanted: int, pool: Ints, best: Ints, most: int, tests: int
 ) -> tuple[int, int]:
-    """A set of units of ``pool`` that costs less than ``best``, into ``scratch[PATH]``: (its size, tests left).
-
-    All sets in order, cut off where they cost more work than ``most``; size 0 = there is none, or tests ran out.
-    ``best`` is in order of name, empty = nothing is known yet.
-    """
+    """A set of units of ``pool`` that costs less than ``best``, into ``scratch[PATH]``: (its size, tests left). All
+    sets in order, cut off where they cost more work than ``most``; size 0 = there is none, or tests ran out. ``best``
+    is in order of name, empty = nothing is known yet."""
     path, depth, at, work = choice.scratch[PATH], 0, 0, np.int64(0)
     found = 0
     while True:
@@ -260,10 +241,8 @@ def next_better(
 
 
 def solve(field: Field, ask: Ask, limits: Ints, choice: Choice, level: int, heap: Heap, wanted: int) -> Ints:
-    """The units up to a level to take for ``wanted`` tasks, in order of name; empty when nothing is enough.
-
-    ``choice`` is left empty and ``heap`` complete.
-    """
+    """The units up to a level to take for ``wanted`` tasks, in order of name; empty when nothing is enough. ``choice``
+    is left empty and ``heap`` complete."""
     offers = greedy(field, ask, limits, choice, level, heap, wanted)
     closed = len(limits) > 1 and bool((limits > 0)[choice.sums[0] >= limits].any())
     if offers < 0:

@@ -2,10 +2,7 @@
 
 Source: Kubernetes' VolumeBinding, VolumeZone, VolumeRestrictions and NodeVolumeLimits. Departures on purpose: a claim
 (volume) that the snapshot does not hold is no obstacle where it holds no claims (volumes) at all, because then they
-were not collected; a claim that names its volume counts as bound.
-"""
-
-from __future__ import annotations
+were not collected; a claim that names its volume counts as bound."""
 
 from collections.abc import Iterable, Sequence
 
@@ -25,11 +22,9 @@ NO_PROVISIONER = "kubernetes.io/no-provisioner"
 SINGLE_POD = "ReadWriteOncePod"
 # Labels of a volume that say in which zones or regions it is; several values are joined by two underscores.
 ZONE_LABELS = (
-    "failure-domain.beta.kubernetes.io/region",
-    "failure-domain.beta.kubernetes.io/zone",
-    "topology.kubernetes.io/region",
-    "topology.kubernetes.io/zone",
-)
+    "failure-domain.beta.kubernetes.io/region", "failure-domain.beta.kubernetes.io/zone",
+    "topology.kubernetes.io/region", "topology.kubernetes.io/zone",
+)  # fmt: skip
 
 
 class Needs(msgspec.Struct, frozen=True):
@@ -39,8 +34,7 @@ class Needs(msgspec.Struct, frozen=True):
         problem: why no node will do; empty = nothing is wrong.
         bound: volumes that are there. waiting: claims that get theirs once the pod has a node, smallest first.
         single: keys of claims that one pod alone may use.
-        attached: (driver, name) of every volume that is attached to the node, known or to be made.
-    """
+        attached: (driver, name) of every volume that is attached to the node, known or to be made."""
 
     problem: str = ""
     bound: tuple[Volume, ...] = ()
@@ -50,8 +44,6 @@ class Needs(msgspec.Struct, frozen=True):
 
 
 class Storage:
-    """The volumes of one snapshot."""
-
     def __init__(self, snapshot: Snapshot, index: NodeIndex) -> None:
         self._index = index
         self._nodes = snapshot.nodes
@@ -67,7 +59,6 @@ class Storage:
         self._nodes_of: dict[str, Bools] = {}
 
     def needs(self, namespace: str, names: Iterable[str]) -> Needs:
-        """What the claims ``names`` of a namespace come to."""
         bound: list[Volume] = []
         waiting: list[VolumeClaim] = []
         single: list[str] = []
@@ -85,11 +76,7 @@ class Storage:
         return Needs("", tuple(bound), tuple(waiting), tuple(single), tuple(dict.fromkeys(attached)))
 
     def _add(
-        self,
-        claim: VolumeClaim,
-        bound: list[Volume],
-        waiting: list[VolumeClaim],
-        attached: list[tuple[str, str]],
+        self, claim: VolumeClaim, bound: list[Volume], waiting: list[VolumeClaim], attached: list[tuple[str, str]]
     ) -> str:
         """Put one claim where it belongs; what is wrong with it, or nothing."""
         if claim.leaving:
@@ -140,13 +127,9 @@ class Storage:
         return mask
 
     def can_bind(self, waiting: Sequence[VolumeClaim], taken: frozenset[str]) -> Bools:
-        """Nodes where every waiting claim finds a volume of its own, or one can be made for it.
-
-        Args:
-            taken: names of volumes that others have taken since the snapshot.
-
-        Complexity: O(N) for claims that find no volume, else O(volumes x claims) and one step a (node, volume) pair.
-        """
+        """Nodes where every waiting claim finds a volume of its own, or one can be made for it. ``taken``: names of
+        volumes that others have taken since the snapshot. Complexity: O(N) for claims that find no volume, else
+        O(volumes x claims) and one step a (node, volume) pair."""
         fitting = [
             [volume for volume in self._free if volume.name not in taken and self._fits(claim, volume)]
             for claim in waiting

@@ -1,10 +1,6 @@
-"""What each queue deserves of a total: shares by weight, and what a queue cannot use is distributed again.
-
-Exact: amounts are integers over one common denominator, so that a queue that deserves four cards deserves all of them.
-Source: volcano-semantics 4.8 (proportion) and the vectors of section 9.
-"""
-
-from __future__ import annotations
+"""What each queue deserves of a total: shares by weight, and what a queue cannot use is distributed again. Exact:
+amounts are integers over one common denominator, so that a queue that deserves four cards deserves all of them. Source:
+volcano-semantics 4.8 (proportion) and the vectors of section 9."""
 
 import math
 from collections.abc import Sequence
@@ -16,12 +12,8 @@ _MAX_DENOMINATOR = 1 << 512
 
 
 class Claim(msgspec.Struct, frozen=True, gc=False):
-    """One queue. All amounts by row, integers.
-
-    Attributes:
-        weight: 1 or more. request: what it uses and asks for.
-        limit: most that it may get. guarantee: what it gets in any case.
-    """
+    """One queue. All amounts by row, integers. ``weight``: 1 or more. ``request``: what it uses and asks for.
+    ``limit``: most that it may get. ``guarantee``: what it gets in any case."""
 
     weight: int
     request: Sequence[int]
@@ -35,8 +27,7 @@ def water_filling(total: Sequence[int], claims: Sequence[Claim]) -> list[list[in
     First each queue gets its part by weight, at most its limit and its request, at least its guarantee. What was not
     taken goes by weight to those who still want some of it, again and again. Upstream hands it out to those too who
     take nothing of it, as long as they want something else, and comes to the same end in endlessly many rounds.
-    O(rows x rounds x claims); a round meets a claim or is the last.
-    """
+    O(rows x rounds x claims); a round meets a claim or is the last."""
     columns = [
         _fill(amount, [(c.weight, min(c.limit[row], c.request[row]), c.guarantee[row]) for c in claims])
         for row, amount in enumerate(total)
@@ -76,11 +67,8 @@ def real_capability(
     total: Sequence[int], guaranteed: Sequence[int], own: Sequence[int], capability: Sequence[int | None]
 ) -> list[int]:
     """The most that a queue may ever use: what others have no guarantee of, its own guarantee, at most its capability.
-
-    Args:
-        total: of those who share. guaranteed: of all of them together, the own one included.
-        own: its guarantee. capability: None = no limit of its own.
-    """
+    ``total``: of those who share. ``guaranteed``: of all of them together, the own one included. ``own``: its
+    guarantee. ``capability``: None = no limit of its own."""
     rows = zip(total, guaranteed, own, capability, strict=True)
     return [
         real if cap is None else min(real, cap) for real, cap in ((max(0, t - g) + o, cap) for t, g, o, cap in rows)

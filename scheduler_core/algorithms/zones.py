@@ -1,7 +1,5 @@
 """Nodes one zone after the other in turn, so that equal nodes are used evenly over the zones."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np
@@ -9,12 +7,8 @@ from numpy.typing import NDArray
 
 
 def interleaved(zones: Sequence[str]) -> NDArray[np.int64]:
-    """Rank of each node when zones take turns; int64 (N,).
-
-    Args:
-        zones: zone of each node, in the order of the nodes; empty = without one, which is a zone too. Zones take turns
-            in the order of their names. O(N log N).
-    """
+    """Rank of each node when zones take turns; int64 (N,). ``zones``: zone of each node, in the order of the nodes;
+    empty = without one, which is a zone too. Zones take turns in the order of their names. O(N log N)."""
     seen: dict[str, int] = {}
     turn = []
     for zone in zones:

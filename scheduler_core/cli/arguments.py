@@ -1,7 +1,5 @@
 """Options of the commands."""
 
-from __future__ import annotations
-
 import argparse
 import math
 from collections.abc import Callable
@@ -20,7 +18,6 @@ class Parser(argparse.ArgumentParser):
 
 
 def build_parser() -> Parser:
-    """The parser of all commands."""
     parser = Parser(
         prog="python -m scheduler_core", description="Decide for a cluster from files alone.", allow_abbrev=False
     )
@@ -46,7 +43,6 @@ def _run(parser: argparse.ArgumentParser) -> None:
 
 
 def _session(parser: argparse.ArgumentParser) -> None:
-    """What one session is made of."""
     parser.add_argument("--snapshot", required=True, metavar="FILE", help="Kubernetes List, YAML or JSON; - = stdin")
     parser.add_argument("--conf", required=True, metavar="FILE", help="volcano-scheduler.conf or a ConfigMap with one")
     parser.add_argument("--output", choices=("table", "json"), default="table")

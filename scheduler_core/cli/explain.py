@@ -1,7 +1,5 @@
 """``explain``: why one gang waits, with every node and every possible victim."""
 
-from __future__ import annotations
-
 import argparse
 import difflib
 import sys
@@ -32,15 +30,9 @@ def main(options: argparse.Namespace) -> int:
     name = _gang(inputs.snapshot, options.gang)
     found: dict[str, Explanation] = {}
     run_session(
-        inputs.snapshot,
-        inputs.policy,
-        now=inputs.now,
-        seed=options.seed,
-        memory=inputs.memory,
-        check=True,
-        explain=(name,),
-        explain_to=found,
-    )
+        inputs.snapshot, inputs.policy, now=inputs.now, seed=options.seed, memory=inputs.memory, check=True,
+        explain=(name,), explain_to=found,
+    )  # fmt: skip
     remark(inputs, as_json=options.output == "json")
     if name not in found:
         hint = "give the policy tiers, or a profile of its scheduler"
@@ -56,11 +48,7 @@ def main(options: argparse.Namespace) -> int:
 
 
 def _gang(snapshot: Snapshot, given: str) -> str:
-    """The full name of the gang.
-
-    Raises:
-        BadInput: ``unknown_gang``, ``ambiguous_gang``.
-    """
+    """The full name of the gang. Raises BadInput: ``unknown_gang``, ``ambiguous_gang``."""
     names = [group.key for group in snapshot.pod_groups]
     if given in names:
         return given

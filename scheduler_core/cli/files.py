@@ -1,7 +1,5 @@
 """Reading and writing files on behalf of a user: what fails names the file."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 
@@ -14,11 +12,7 @@ STDIN = "-"
 
 
 def read_bytes(name: str) -> bytes:
-    """The content of a file, or of stdin for ``-``.
-
-    Raises:
-        BadInput: ``unreadable_file``.
-    """
+    """The content of a file, or of stdin for ``-``. Raises BadInput: ``unreadable_file``."""
     try:
         return sys.stdin.buffer.read() if name == STDIN else Path(name).read_bytes()
     except OSError as error:
@@ -26,11 +20,7 @@ def read_bytes(name: str) -> bytes:
 
 
 def write_bytes(name: str, content: bytes) -> None:
-    """Write a file.
-
-    Raises:
-        BadInput: ``unwritable_file``.
-    """
+    """Write a file. Raises BadInput: ``unwritable_file``."""
     try:
         Path(name).write_bytes(content)
     except OSError as error:
@@ -38,16 +28,11 @@ def write_bytes(name: str, content: bytes) -> None:
 
 
 def shown(name: str) -> str:
-    """The name as messages have it."""
     return "<stdin>" if name == STDIN else name
 
 
 def read_memory(name: str) -> Memory:
-    """What an earlier session left.
-
-    Raises:
-        BadInput: ``malformed_memory``.
-    """
+    """What an earlier session left. Raises BadInput: ``malformed_memory``."""
     try:
         memory = msgspec.json.decode(read_bytes(name), type=Memory)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
@@ -67,5 +52,4 @@ def read_memory(name: str) -> Memory:
 
 
 def dump_memory(memory: Memory) -> bytes:
-    """The memory as readable JSON."""
     return msgspec.json.format(msgspec.json.encode(memory, order="sorted"), indent=1) + b"\n"

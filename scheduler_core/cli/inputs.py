@@ -1,7 +1,5 @@
 """What one session is made of, read from the files that the options name."""
 
-from __future__ import annotations
-
 import argparse
 import json
 import sys
@@ -19,8 +17,6 @@ from scheduler_core.serde.policy import parse_policy
 
 
 class Inputs(msgspec.Struct, frozen=True):
-    """The arguments of a session."""
-
     snapshot: Snapshot
     policy: Policy
     now: float
@@ -28,11 +24,7 @@ class Inputs(msgspec.Struct, frozen=True):
 
 
 def read_inputs(options: argparse.Namespace) -> Inputs:
-    """Read policy, snapshot and memory.
-
-    Raises:
-        BadInput: with file and place.
-    """
+    """Read policy, snapshot and memory. Raises BadInput: with file and place."""
     if options.snapshot == options.conf == "-":
         raise BadInput("usage", "--snapshot and --conf cannot both be read from stdin")
     policy = parse_policy(read_bytes(options.conf), shown(options.conf))

@@ -1,7 +1,5 @@
 """``lint``: what a policy or a workload says that is allowed and yet is not what its author means."""
 
-from __future__ import annotations
-
 import argparse
 import json
 import sys

@@ -1,9 +1,5 @@
-"""Runs a command and turns every error into its exit status and one clear message.
-
-Exit status: 0 decided, 1 internal error or broken invariant (``lint``: something was found), 2 bad input.
-"""
-
-from __future__ import annotations
+"""Runs a command and turns every error into its exit status and one clear message. Exit status: 0 decided, 1 internal
+error or broken invariant (``lint``: something was found), 2 bad input."""
 
 import argparse
 import json
@@ -72,7 +68,6 @@ def wants_json(arguments: Sequence[str]) -> bool:
 
 
 def report(error: BadInput, as_json: bool) -> None:
-    """One line on stderr."""
     if as_json:
         print(json.dumps(error.to_json(), ensure_ascii=False, sort_keys=True), file=sys.stderr)
         return

@@ -1,7 +1,5 @@
 """``replay``: reads policy and queues, and hands over to the simulator."""
 
-from __future__ import annotations
-
 import argparse
 
 from scheduler_core.cli.files import read_bytes, shown
@@ -13,11 +11,8 @@ from scheduler_core.simulator import replay
 
 
 def main(options: argparse.Namespace) -> int:
-    """Play the trace; ``options`` gets ``policy`` and ``queue_objects`` beside what was given.
-
-    Raises:
-        BadInput: anything in the input that cannot be used.
-    """
+    """Play the trace; ``options`` gets ``policy`` and ``queue_objects`` beside what was given. Raises BadInput:
+    anything in the input that cannot be used."""
     if options.conf is None:
         options.policy = parse_policy(FOUNDING_POLICY, "the founding policy")
     else:

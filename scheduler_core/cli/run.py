@@ -1,7 +1,5 @@
 """``run``: one session over a snapshot."""
 
-from __future__ import annotations
-
 import argparse
 import sys
 import time

@@ -1,7 +1,5 @@
 """The result as tables for people."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from rich.console import Console
@@ -75,16 +73,12 @@ def print_result(result: Result, *, timings: bool) -> None:
         ("queue", "state", "quota", "allocated", "admitted", "share"),
         [
             (
-                queue.name,
-                queue.state,
-                amount(queue.quota),
-                amount(queue.allocated),
-                amount(queue.inqueue),
+                queue.name, queue.state, amount(queue.quota), amount(queue.allocated), amount(queue.inqueue),
                 f"{queue.share:.0%}",
             )
             for queue in result.queues
         ],
-    )
+    )  # fmt: skip
     if timings:
         rows = [(name, f"{ms:.2f} ms") for name, ms in result.timings_ms.items()]
         _print(console, "Timings", ("action", "time"), rows)

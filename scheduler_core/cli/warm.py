@@ -1,9 +1,5 @@
-"""``python -m scheduler_core.cli.warm``: compile what a session compiles, before the first one is due.
-
-Run once where the engine is installed, with the ``NUMBA_CACHE_DIR`` of the processes that are to find the code there.
-"""
-
-from __future__ import annotations
+"""``python -m scheduler_core.cli.warm``: compile what a session compiles, before the first one is due. Run once where
+the engine is installed, with the ``NUMBA_CACHE_DIR`` of the processes that are to find the code there."""
 
 import threading
 from collections.abc import Callable, Iterator
@@ -55,10 +51,8 @@ def warm() -> None:
 
 
 def _snapshot() -> Snapshot:
-    """Two nodes whose cards training holds but for one each; inference asks for one, and for more than are free.
-
-    An admitted gang that finds no place fills the quota of training, and one that could start is kept out by it.
-    """
+    """Two nodes whose cards training holds but for one each; inference asks for one, and for more than are free. An
+    admitted gang that finds no place fills the quota of training, and one that could start is kept out by it."""
     nodes = tuple(
         Node(name=name, cpu_milli=64_000, memory_mib=1 << 20, pods=110, cards=(NodeCards(_CARD, _RESOURCE, 4),))
         for name in ("n", "o")
@@ -69,13 +63,10 @@ def _snapshot() -> Snapshot:
         Queue(name="training", priority=1, service_type="training", card_quota=quota),
     )
     gangs = (
-        _gang("a", "inference", 1, 1),
-        _gang("b", "inference", 1, 2),
-        _gang("c", "training", 1, 3, node="n"),
-        _gang("d", "training", 1, 3, node="o"),
-        _gang("e", "training", 1, 2, admitted=True),
+        _gang("a", "inference", 1, 1), _gang("b", "inference", 1, 2), _gang("c", "training", 1, 3, node="n"),
+        _gang("d", "training", 1, 3, node="o"), _gang("e", "training", 1, 2, admitted=True),
         _gang("f", "training", 1, 1),
-    )
+    )  # fmt: skip
     return Snapshot(
         nodes=nodes,
         queues=queues,
@@ -96,16 +87,10 @@ def _gang(
         phase=GangPhase.RUNNING if node else GangPhase.INQUEUE if admitted else GangPhase.PENDING,
     )
     pod = Pod(
-        namespace="warm",
-        name=f"{name}-w-0",
-        scheduler="volcano",
-        group=name,
-        cpu_milli=1000,
-        memory_mib=1024,
-        card=CardRequest((_CARD,), _RESOURCE, cards * 1000),
-        node=node,
+        namespace="warm", name=f"{name}-w-0", scheduler="volcano", group=name, cpu_milli=1000, memory_mib=1024,
+        card=CardRequest((_CARD,), _RESOURCE, cards * 1000), node=node,
         phase=PodPhase.RUNNING if node else PodPhase.PENDING,
-    )
+    )  # fmt: skip
     return group, pod
 
 

@@ -1,7 +1,5 @@
 """Where tasks of one class fit and which node is best, computed once per class and repaired for changed nodes."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import msgspec
@@ -39,8 +37,7 @@ class ClassView:
         curable: bool (N,), nothing but other pods prevents it; ``allowed`` is a part of it.
         now, future: bool (options, N), fits at once / once what leaves has left, by card option (one row when the
             class asks for no card).
-        score: float64 (N,).
-    """
+        score: float64 (N,)."""
 
     def __init__(
         self, cls: TaskClass, allowed: Bools, allowed_now: Bools, curable: Bools, refused: dict[str, int]
@@ -55,8 +52,6 @@ class ClassView:
 
 
 class Candidates:
-    """Views by class, for one session."""
-
     def __init__(
         self, cluster: Cluster, hooks: Hooks, tiers: Sequence[Sequence[tuple[Plugin, dict[str, bool]]]] = ()
     ) -> None:
@@ -116,8 +111,7 @@ class Candidates:
         Args:
             options: for each card option whether the quota allows it (one entry when the class asks for no card).
             now: consider nodes where it fits at once. future: and those where it fits later.
-            task: whose place it is, for what plugins say of single tasks; -1 = any task of the class.
-        """
+            task: whose place it is, for what plugins say of single tasks; -1 = any task of the class."""
         view = self.view(cls)
         only, extra = self.looked_at(cls, options, task)
         stages = [(view.now, True)] if now else []
@@ -147,10 +141,8 @@ class Candidates:
         return mask, view.score.copy() if extra is None else view.score + extra
 
     def feasible_nodes(self, cls: TaskClass) -> Bools:
-        """bool (N,): where the class whose score is being made fits now, or else once what leaves has left.
-
-        All nodes where no view is being made (preemption looks at every node).
-        """
+        """bool (N,): where the class whose score is being made fits now, or else once what leaves has left. All nodes
+        where no view is being made (preemption looks at every node)."""
         view = self._scored
         if view is None or view.cls is not cls:
             return np.ones(len(self._cluster.nodes), dtype=np.bool_)
@@ -192,7 +184,6 @@ class Candidates:
         return only, extra
 
     def spot_on(self, cls: TaskClass, node: int, options: Sequence[bool], *, now: bool) -> Spot | None:
-        """A place on one given node, or None."""
         view = self.view(cls)
         fits = view.now if now else view.future
         return self._spot(cls, node, options, fits, now)
@@ -228,11 +219,9 @@ class Candidates:
         return labels
 
     def _predicates(self, cls: TaskClass) -> tuple[Bools, Bools, Bools, dict[str, int]]:
-        """``allowed``, ``allowed_now``, ``curable`` and ``refused`` of a view.
-
-        A predicate yields ``(label, mask)``, or ``(label, now, later)`` where other pods decide: what holds at once,
-        and what holds once what leaves has left.
-        """
+        """``allowed``, ``allowed_now``, ``curable`` and ``refused`` of a view. A predicate yields ``(label, mask)``, or
+        ``(label, now, later)`` where other pods decide: what holds at once, and what holds once what leaves has
+        left."""
         count = len(self._cluster.nodes)
         allowed: Bools = np.ones(count, dtype=np.bool_)
         now = curable = allowed

@@ -2,10 +2,7 @@
 
 First each kind of member is looked at as if the others were not there. Where each would fit, the members are placed one
 after another in a statement that is discarded: the first one that finds no place shows what its mates leave too little
-of (a port, a node without one of them, the last card).
-"""
-
-from __future__ import annotations
+of (a port, a node without one of them, the last card)."""
 
 from typing import NamedTuple
 
@@ -30,12 +27,9 @@ class Found(NamedTuple):
 
 
 class Rehearsed(NamedTuple):
-    """What came of placing a gang: ``lack`` of the first member without a place, and how it was refused.
-
-    Attributes:
-        fits: all members found a place. task: the first that did not. nodes: refused nodes by reason.
-        placed: how many members found one before it.
-    """
+    """What came of placing a gang: ``lack`` of the first member without a place, and how it was refused. ``fits``: all
+    members found a place. ``task``: the first that did not. ``nodes``: refused nodes by reason. ``placed``: how many
+    members found one before it."""
 
     fits: bool
     task: int = -1
@@ -71,14 +65,10 @@ class ClusterReasons:
         if missing is not None:
             name, cards, requested, total, free = missing
             numbers = ReasonNumbers(
-                resource=name,
-                requested=requested / MILLI,
-                limit=total / MILLI,
-                free=free / MILLI,
-                short=(requested - free) / MILLI,
-                holders=self._holders.in_use(name, cards, but=gang),
+                resource=name, requested=requested / MILLI, limit=total / MILLI, free=free / MILLI,
+                short=(requested - free) / MILLI, holders=self._holders.in_use(name, cards, but=gang),
                 position=position,
-            )
+            )  # fmt: skip
             return Found(ReasonCode.WAITING_FOR_CARDS, numbers)
         lack = room.lack(tasks)
         if lack is not None:
@@ -96,14 +86,9 @@ class ClusterReasons:
         if lack.code is ReasonCode.WAITING_FOR_RESOURCES:
             requested = room.requested(tasks, lack.resource)
             return lack.code, ReasonNumbers(
-                resource=lack.resource,
-                requested=requested,
-                free=max(0.0, requested - lack.short),
-                short=lack.short,
-                holders=self._holders.in_use(lack.resource, (), but=gang),
-                position=position,
-                nodes=nodes,
-            )
+                resource=lack.resource, requested=requested, free=max(0.0, requested - lack.short), short=lack.short,
+                holders=self._holders.in_use(lack.resource, (), but=gang), position=position, nodes=nodes,
+            )  # fmt: skip
         resource, requested, free = room.asked(tasks)
         short = lack.short
         if lack.code is ReasonCode.NO_NODE_MATCHES:
@@ -128,13 +113,9 @@ class ClusterReasons:
             nodes=room.refused_nodes(tasks[0] if rehearsed.task < 0 else rehearsed.task),
         )
 
-    # Rehearsal --------------------------------------------------------------------------------------------------
-
     def rehearse(self, gang: int, tasks: list[int]) -> Rehearsed:
-        """Place the waiting tasks of a gang one after another, and undo all of it.
-
-        O(tasks x nodes), bounded for the whole session.
-        """
+        """Place the waiting tasks of a gang one after another, and undo all of it. O(tasks x nodes), bounded for the
+        whole session."""
         session = self._session
         statement = session.statement()
         try:

@@ -2,10 +2,7 @@
 
 Source: volcano-semantics 1.4 and the recommended rule of 1.5: "no plugin has decided yet" is something else than
 "no victim is allowed", and an empty answer that does not abstain is a veto that ends the walk. With
-``compatibility: volcano`` victims are combined as upstream does, where the two look the same.
-"""
-
-from __future__ import annotations
+``compatibility: volcano`` victims are combined as upstream does, where the two look the same."""
 
 import enum
 from collections.abc import Callable, Iterable, Sequence
@@ -30,18 +27,13 @@ class Ballot(enum.IntEnum):
 
 class Opinion(msgspec.Struct, frozen=True, gc=False):
     """A plugin's answer about victims: the gangs' tasks it allows (None = abstains) and why it refuses the others.
-
-    Attributes:
-        allowed: task slots, or None to abstain. refused: rule by task slot.
-    """
+    ``allowed``: task slots, or None to abstain. ``refused``: rule by task slot."""
 
     allowed: frozenset[int] | None
     refused: dict[int, str] = {}
 
 
 class Verdict(msgspec.Struct, frozen=True, gc=False):
-    """The combined answer about victims."""
-
     allowed: frozenset[int]
     votes: tuple[Vote, ...]
     refused: dict[int, str]
@@ -74,11 +66,8 @@ def _points_of(plugin: type[Plugin]) -> tuple[ExtensionPoint, ...]:
 
 
 class Hooks:
-    """Registered functions by extension point: a list of tiers, each a list of (plugin name, function).
-
-    Args:
-        compat: combine victims with upstream's defects.
-    """
+    """Registered functions by extension point: a list of tiers, each a list of (plugin name, function). ``compat``:
+    combine victims with upstream's defects."""
 
     def __init__(self, tiers: Sequence[Sequence[tuple[Plugin, dict[str, bool]]]] = (), *, compat: bool = False) -> None:
         self.compat = compat
@@ -106,7 +95,6 @@ class Hooks:
         return self._tiers[point]
 
     def flat(self, point: str) -> list[Hook]:
-        """All registrants in order."""
         return self._flat[point]
 
     def key(self, point: str, *subject: Any) -> tuple[Any, ...]:
@@ -117,10 +105,8 @@ class Hooks:
         return tuple(parts)
 
     def vote(self, point: str, *subject: Any) -> Any | None:
-        """None when permitted (also when all abstain), else what the rejecting plugin said.
-
-        A function answers with a :class:`Ballot`, or with anything else to reject and say why.
-        """
+        """None when permitted (also when all abstain), else what the rejecting plugin said. A function answers with a
+        :class:`Ballot`, or with anything else to reject and say why."""
         for tier in self._tiers[point]:
             permitted = False
             for _, call in tier:
@@ -157,7 +143,6 @@ class Hooks:
         return all(call(*subject) for _, call in self._flat[point])
 
     def any_true(self, point: str, *subject: Any) -> bool:
-        """True when one registrant says so."""
         return any(call(*subject) for _, call in self._flat[point])
 
     def first_tier_all(self, point: str, *subject: Any) -> bool:
@@ -174,16 +159,13 @@ class Hooks:
         return None
 
     def call_all(self, point: str, *subject: Any) -> None:
-        """Call every registrant."""
         for _, call in self.flat(point):
             call(*subject)
 
     def victims(self, point: str, subject: Any, candidates: Iterable[int]) -> Verdict:
-        """Which of the candidates may be taken: the intersection inside the first tier that decides.
-
-        Below it only guards are asked, plugins whose rule holds in any tier (:attr:`Plugin.guards`). An answer
-        that is empty without abstaining ends the walk with no victim. No registrant means no victim.
-        """
+        """Which of the candidates may be taken: the intersection inside the first tier that decides. Below it only
+        guards are asked, plugins whose rule holds in any tier (:attr:`Plugin.guards`). An answer that is empty without
+        abstaining ends the walk with no victim. No registrant means no victim."""
         pool = tuple(candidates)
         if self.compat:
             return self._victims_upstream(point, subject, pool)
@@ -215,11 +197,8 @@ class Hooks:
         return any(guards(point, call) for tier in self._tiers[point][number:] for _, call in tier)
 
     def _victims_upstream(self, point: str, subject: Any, pool: tuple[int, ...]) -> Verdict:
-        """Upstream's walk (semantics 1.5): what is empty looks undecided.
-
-        An empty answer ends its tier and lets the next one hand out victims; after disjoint answers the next plugin
-        of the tier fills the set anew.
-        """
+        """Upstream's walk (semantics 1.5): what is empty looks undecided. An empty answer ends its tier and lets the
+        next one hand out victims; after disjoint answers the next plugin of the tier fills the set anew."""
         votes: list[Vote] = []
         refused: dict[int, str] = {}
         for number, tier in enumerate(self._tiers[point], start=1):

@@ -1,7 +1,5 @@
 """Plugins that exclude each other in one policy."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 
 from scheduler_core.framework.extension_points import POINTS, points_of
@@ -9,11 +7,8 @@ from scheduler_core.framework.plugin import Plugin
 
 
 def find_conflict(entries: Iterable[tuple[type[Plugin], Mapping[str, bool]]]) -> tuple[str, str] | None:
-    """The first plugin that refuses another one, with a sentence that says why; None when all go together.
-
-    Args:
-        entries: plugins of a policy with their switches, in order.
-    """
+    """The first plugin that refuses another one, with a sentence that says why; None when all go together. ``entries``:
+    plugins of a policy with their switches, in order."""
     listed = list(entries)
     names = {plugin.name for plugin, _ in listed}
     for plugin, switches in listed:

@@ -12,14 +12,9 @@ _Key = TypeVar("_Key")
 
 
 class Demand(msgspec.Struct, frozen=True, gc=False):
-    """CPU, memory and cards of several tasks together, as they count against a quota.
-
-    Attributes:
-        cpu_milli, memory_mib: milli-cores, MiB.
-        cards: milli-cards by the tuple of card positions of which any will do.
-        unnamed: the same for requests that name no card but a resource.
-        unknown: milli-cards by name that no node has.
-    """
+    """CPU, memory and cards of several tasks together, as they count against a quota. ``cpu_milli``, ``memory_mib``:
+    milli-cores, MiB. ``cards``: milli-cards by the tuple of card positions of which any will do. ``unnamed``: the same
+    for requests that name no card but a resource. ``unknown``: milli-cards by name that no node has."""
 
     cpu_milli: int = 0
     memory_mib: int = 0
@@ -28,17 +23,13 @@ class Demand(msgspec.Struct, frozen=True, gc=False):
     unknown: dict[str, int] = {}
 
     def less(self, other: Demand) -> Demand:
-        """What is left of it when ``other`` is taken care of.
-
-        A choice only counts against the same choice; cards that no request names are any of their choice.
-        """
+        """What is left of it when ``other`` is taken care of. A choice only counts against the same choice; cards that
+        no request names are any of their choice."""
         return Demand(
-            max(0, self.cpu_milli - other.cpu_milli),
-            max(0, self.memory_mib - other.memory_mib),
-            _left(self.cards, other.cards),
-            _left(self.unnamed, other._within(self.unnamed)),
+            max(0, self.cpu_milli - other.cpu_milli), max(0, self.memory_mib - other.memory_mib),
+            _left(self.cards, other.cards), _left(self.unnamed, other._within(self.unnamed)),
             _left(self.unknown, other.unknown),
-        )
+        )  # fmt: skip
 
     def _within(self, choices: dict[tuple[int, ...], int]) -> dict[tuple[int, ...], int]:
         """Milli-cards of which every card that will do is one of the choice, by choice."""
@@ -64,13 +55,10 @@ class Shortfall(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     """A refusal because of an amount; all numbers in the canonical unit of ``resource``.
 
     Attributes:
-        code: the reason that it leads to.
-        resource: ``cpu``, ``memory`` or a card (``A|B`` for a choice).
+        code: the reason that it leads to. resource: ``cpu``, ``memory`` or a card (``A|B`` for a choice).
         requested, limit, allocated, inqueue: what is asked, what is allowed, what is in use, what is promised.
-        short: how much more would be needed.
-        queue: whose limit, empty for the cluster's.
-        whose: whose limit it is in words, where it is no queue's.
-    """
+        short: how much more would be needed. queue: whose limit, empty for the cluster's.
+        whose: whose limit it is in words, where it is no queue's."""
 
     code: ReasonCode
     resource: str

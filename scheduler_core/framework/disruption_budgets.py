@@ -1,7 +1,5 @@
 """What the PodDisruptionBudgets of a snapshot still allow in this session."""
 
-from __future__ import annotations
-
 import weakref
 from collections.abc import Iterable
 
@@ -25,10 +23,8 @@ class DisruptionBudgets:
         self._allowed = [allowance(budget, session.snapshot.pods) for budget in self._budgets]
 
     def violations(self, tasks: Iterable[int]) -> dict[int, str]:
-        """Those of the tasks that may not leave if the others before them do, each with the budget that says so.
-
-        A task that is refused uses nothing up. O(tasks x budgets of their namespace) the first time.
-        """
+        """Those of the tasks that may not leave if the others before them do, each with the budget that says so. A task
+        that is refused uses nothing up. O(tasks x budgets of their namespace) the first time."""
         if not self._budgets:
             return {}
         left = self._left()

@@ -1,9 +1,5 @@
 """Kubernetes events about quota, for the pod or PodGroup that is refused; each is reported once, not in every session.
-
-Source: document 000, volcano-semantics 4.10 (defect l: no event per object and cycle), contracts 4.
-"""
-
-from __future__ import annotations
+Source: document 000, volcano-semantics 4.10 (defect l: no event per object and cycle), contracts 4."""
 
 from scheduler_core.framework.messages import human
 from scheduler_core.framework.session import Session

@@ -1,7 +1,5 @@
 """Why a gang waits, with all candidates: made from a session's tables after its actions."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from scheduler_core.framework.cluster_reasons import place
@@ -41,10 +39,8 @@ def explain(session: Session, gang: int, reason: Reason | None) -> Explanation:
 
 
 def _members(session: Session, gang: int) -> tuple[MemberCandidates, ...]:
-    """Waiting members with their nodes: first those that have room together, then the others beside these.
-
-    "Fits" of a node so holds for as many members as are named there, not for each of the gang alone.
-    """
+    """Waiting members with their nodes: first those that have room together, then the others beside these. "Fits" of a
+    node so holds for as many members as are named there, not for each of the gang alone."""
     waiting = session.pending_tasks(gang)
     statement, left = session.statement(), list[int]()
     for number, task in enumerate(waiting):
@@ -141,12 +137,9 @@ def _short(session: Session, cls: TaskClass, node: int, name: str) -> NodeCandid
             label = {CPU: "cpu", MEMORY: "memory", PODS: "pods"}.get(row) or session.axes.scalars[row - FIRST_SCALAR]
             unit = node_unit(label)
             return NodeCandidate(
-                node=name,
-                refusal=f"too little {label}",
-                resource=label,
-                requested=asked * unit,
+                node=name, refusal=f"too little {label}", resource=label, requested=asked * unit,
                 free=max(0, free) * unit,
-            )
+            )  # fmt: skip
     free = max(
         sum(max(0, milli) for milli in session.cards.free_future(card, node)) if session.cards.count[card, node] else 0
         for card in cls.cards or (0,)

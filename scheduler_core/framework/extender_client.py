@@ -1,7 +1,5 @@
 """How the engine asks a service outside: through a client that the host lends, since it opens no connection itself."""
 
-from __future__ import annotations
-
 from typing import Protocol
 
 
@@ -13,9 +11,6 @@ class ExtenderClient(Protocol):
     """What a host implements, see ``tidesched_web.engine.extender_client`` for one over HTTP."""
 
     def post(self, url: str, body: bytes, timeout: float) -> bytes:
-        """Send JSON and return the JSON of a successful answer, within so many seconds.
-
-        Raises:
-            ExtenderError: whatever goes wrong.
-        """
+        """Send JSON and return the JSON of a successful answer, within so many seconds. Raises ExtenderError: whatever
+        goes wrong."""
         ...

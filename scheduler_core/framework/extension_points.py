@@ -3,8 +3,7 @@
 A plugin takes part at a point by having a method of its name, with its arguments and its answer.
 
 Source: volcano-semantics 1.3 (switches) and 1.4 (combination rules). Orders are sort keys instead of comparisons:
-the keys of the plugins, one after the other, decide exactly as "the first comparison that is not zero wins".
-"""
+the keys of the plugins, one after the other, decide exactly as "the first comparison that is not zero wins"."""
 
 from __future__ import annotations
 
@@ -53,8 +52,7 @@ class ExtensionPoint(msgspec.Struct, frozen=True, gc=False):
     Attributes:
         name: of the method.
         combine: rule of combination.
-        switch: key of :attr:`PluginOption.switches` that turns it off; empty = no switch.
-    """
+        switch: key of :attr:`PluginOption.switches` that turns it off; empty = no switch."""
 
     name: str
     combine: Combine
@@ -77,8 +75,7 @@ class ExtensionPoints:
 
     Gangs, tasks, queues, nodes and card types are numbers of the session's tables. A mask is bool (N,), with the reason
     that is counted for the nodes that it refuses; a second one holds once what leaves has left. In the per-pod cycle
-    ``predicate`` and ``node_order`` are filter and score.
-    """
+    ``predicate`` and ``node_order`` are filter and score."""
 
     @_point(Combine.KEY, "queue_order")
     def queue_order(self, queue: int, /) -> tuple[Any, ...]:
@@ -304,11 +301,9 @@ def check_points(plugin: type) -> None:
             inspect.signature(method).bind(*given)
         except TypeError as error:
             raise BadInput(
-                "bad_extension_point",
-                f"{where}.{name}: {error}",
-                value=name,
+                "bad_extension_point", f"{where}.{name}: {error}", value=name,
                 hint=f"it is called with {', '.join(given[1:]) or 'nothing'}",
-            ) from None
+            ) from None  # fmt: skip
 
 
 def _method(point: ExtensionPoint) -> Callable[..., Any]:

@@ -1,8 +1,5 @@
-"""What sessions ask of one gang after another, for all gangs at once.
-
-Where a plugin's function has a form (see :mod:`scheduler_core.framework.forms`) only the gangs that it may have a word
-about are asked one by one.
-"""
+"""What sessions ask of one gang after another, for all gangs at once. Where a plugin's function has a form (see
+:mod:`scheduler_core.framework.forms`) only the gangs that it may have a word about are asked one by one."""
 
 from __future__ import annotations
 
@@ -186,12 +183,9 @@ class GangColumns:
 
 
 def waiting_tasks(session: Session, chosen: Bools) -> tuple[Index, Ints]:
-    """Waiting members of the chosen gangs, gang by gang in task order.
-
-    Returns:
-        int32 flat, int64 (G + 1,): those of gang g at ``start[g]:start[g + 1]``. O(gangs + members of those that have
-        any), and a sort for gangs whose members do not lie in order; a call for each where a plugin's key has no form.
-    """
+    """Waiting members of the chosen gangs, gang by gang in task order. Returns: int32 flat, int64 (G + 1,): those of
+    gang g at ``start[g]:start[g + 1]``. O(gangs + members of those that have any), and a sort for gangs whose members
+    do not lie in order; a call for each where a plugin's key has no form."""
     forms = forms_of(session.hooks, "task_order")
     tasks, columns, unmoved = session.tasks, session.columns, not session.gangs.versions.any()
     if unmoved and columns.lined is not None and np.array_equal(columns.lined[0], chosen):

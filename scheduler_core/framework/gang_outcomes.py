@@ -1,9 +1,6 @@
-"""PodGroups as after the session: phase, counts, conditions.
-
-What may differ from session to session is read off the tables in columns; the outcomes are made of it when they are
-read. Most gangs are the same as after the session before: their outcome is kept in the workspace and given out
-again when everything that it was made of is the same.
-"""
+"""PodGroups as after the session: phase, counts, conditions. What may differ from session to session is read off the
+tables in columns; the outcomes are made of it when they are read. Most gangs are the same as after the session before:
+their outcome is kept in the workspace and given out again when everything that it was made of is the same."""
 
 from __future__ import annotations
 
@@ -29,16 +26,7 @@ from scheduler_core.state.phases import (
     PHASES,
     Codes,
 )
-from scheduler_core.state.status import (
-    ALLOCATED,
-    BOUND,
-    FAILED,
-    RUNNING,
-    SUCCEEDED,
-    Bools,
-    Ints,
-    TaskStatus,
-)
+from scheduler_core.state.status import ALLOCATED, BOUND, FAILED, RUNNING, SUCCEEDED, Bools, Ints, TaskStatus
 
 _OWN_CONDITIONS = ("Unschedulable", "Scheduled")
 _READY = GangCondition(type="Scheduled", reason="tasks in gang are ready to be scheduled")
@@ -46,11 +34,9 @@ _ENDED: Bools = np.isin(np.arange(len(TaskStatus)), (SUCCEEDED, FAILED))
 
 
 class Facts(NamedTuple):
-    """What outcomes are made of, one row a gang.
-
-    ``version`` int64, of what the workspace keeps of the gang; ``phase`` int8; ``ready``, ``bound`` int64; ``cards``
-    int64 (gangs, card types), milli-cards that members hold or ask for (waiting ones at their first choice).
-    """
+    """What outcomes are made of, one row a gang. ``version`` int64, of what the workspace keeps of the gang; ``phase``
+    int8; ``ready``, ``bound`` int64; ``cards`` int64 (gangs, card types), milli-cards that members hold or ask for
+    (waiting ones at their first choice)."""
 
     version: Ints
     phase: Codes
@@ -69,12 +55,10 @@ class Facts(NamedTuple):
         """The same rows and ``more`` behind them."""
         rest = Facts.empty(more, self.cards.shape[1])
         return Facts(
-            np.concatenate([self.version, rest.version]),
-            np.concatenate([self.phase, rest.phase]),
-            np.concatenate([self.ready, rest.ready]),
-            np.concatenate([self.bound, rest.bound]),
+            np.concatenate([self.version, rest.version]), np.concatenate([self.phase, rest.phase]),
+            np.concatenate([self.ready, rest.ready]), np.concatenate([self.bound, rest.bound]),
             np.concatenate([self.cards, rest.cards]),
-        )
+        )  # fmt: skip
 
     def same_as(self, others: Facts, rows: Ints) -> Bools:
         """bool, one a row: this one's rows at ``rows`` say what the other's say."""

@@ -2,10 +2,7 @@
 
 A plugin that votes on victims (extension point ``reclaimable``) may also have the same method with ``_gangs`` at the
 end of its name. It is asked instead when all that take part in the vote have one and do not answer None, so it must say
-of a gang what the other method would say of each of its tasks.
-"""
-
-from __future__ import annotations
+of a gang what the other method would say of each of its tasks."""
 
 from collections.abc import Callable
 
@@ -17,12 +14,8 @@ from scheduler_core.state.status import Bools
 
 
 class GangOpinion(msgspec.Struct, frozen=True, gc=False):
-    """A plugin's answer about victims, gang by gang.
-
-    Attributes:
-        allowed: bool (G,), read only where the gang is a candidate; None = abstains.
-        rule: why a gang is refused.
-    """
+    """A plugin's answer about victims, gang by gang. ``allowed``: bool (G,), read only where the gang is a candidate;
+    None = abstains. ``rule``: why a gang is refused."""
 
     allowed: Bools | None
     rule: Callable[[int], str] | None = None
@@ -45,10 +38,7 @@ class GangVerdict(msgspec.Struct, frozen=True, gc=False):
 
 def gang_votes(hooks: Hooks, point: str, reclaimer: int, candidates: Bools) -> GangVerdict | None:
     """The walk of :meth:`Hooks.victims` over gangs; None when a plugin that is reached answers task by task only.
-
-    Args:
-        point: extension point. reclaimer: gang. candidates: bool (G,).
-    """
+    ``point``: extension point. ``reclaimer``: gang. ``candidates``: bool (G,)."""
     if hooks.compat:
         return None
     votes: list[Vote] = []

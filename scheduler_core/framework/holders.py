@@ -1,7 +1,5 @@
 """Who holds what is missing, and who is next in a queue; each question is answered once per session."""
 
-from __future__ import annotations
-
 from functools import cached_property
 
 import numpy as np
@@ -27,10 +25,7 @@ class Holders:
 
     def in_use(self, resource: str, cards: tuple[int, ...], *, but: int) -> tuple[Holder, ...]:
         """The gangs whose pods take the most of a resource of the nodes, without ``but``; the largest first.
-
-        Args:
-            resource: of nodes; anything for the cards at ``cards``.
-        """
+        ``resource``: of nodes; anything for the cards at ``cards``."""
         key = (-2, "" if cards else resource, cards)
         if key not in self._known:
             self._known[key] = self._largest(self._taken(resource, cards, HOLDS))
@@ -38,10 +33,7 @@ class Holders:
 
     def counted(self, resource: str, cards: tuple[int, ...], *, but: int, queue: int = -1) -> tuple[Holder, ...]:
         """The gangs that count the most against a quota: what they use and what they are promised, without ``but``.
-
-        Args:
-            queue: of one queue, or of the cluster (-1).
-        """
+        ``queue``: of one queue, or of the cluster (-1)."""
         key = (queue, "" if cards else resource, cards)
         if key not in self._known:
             sums, promised = self._taken(resource, cards, _COUNTED), self._promised(resource, cards)

@@ -17,12 +17,8 @@ Word = Ints | Floats | ReadyKey | GangShare
 
 
 class JobOrder:
-    """How the gangs of a session are ordered.
-
-    Attributes:
-        words: a column over the gangs, which nothing in a session changes, or what changes: whether a gang can run, its
-            dominant share. The last one is another for each gang.
-    """
+    """How the gangs of a session are ordered. ``words``: a column over the gangs, which nothing in a session changes,
+    or what changes: whether a gang can run, its dominant share. The last one is another for each gang."""
 
     def __init__(self, session: Session, forms: list[Sequence[Form]]) -> None:
         self._session, size = session, len(session.gangs)

@@ -1,7 +1,5 @@
 """The English sentence of a reason; code and numbers are the contract, this is for reading."""
 
-from __future__ import annotations
-
 import difflib
 from collections.abc import Sequence
 

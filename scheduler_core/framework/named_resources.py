@@ -1,7 +1,5 @@
 """Resources by the names that a policy uses, as rows over the nodes: cpu, memory, extended resources, card types."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np
@@ -23,8 +21,7 @@ class NamedResources:
 
     Attributes:
         plain: row of the node table, -1 = none. cards: card types that count together.
-        all: int64 (D, N), what the nodes have.
-    """
+        all: int64 (D, N), what the nodes have."""
 
     def __init__(self, session: Session, names: Sequence[str]) -> None:
         self._session, self.names = session, tuple(names)
@@ -43,7 +40,6 @@ class NamedResources:
                 self.all[row] = session.nodes.allocatable[plain]
 
     def request(self, cls: TaskClass) -> Ints:
-        """int64 (D,): what a task of the class asks for."""
         asked: Ints = np.zeros(len(self.names), dtype=np.int64)
         for row, (plain, types) in enumerate(zip(self.plain, self.cards, strict=True)):
             if types:

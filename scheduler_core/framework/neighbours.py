@@ -5,10 +5,7 @@ they are is read from the columns of the task table.
 
 Departures from Kubernetes on purpose: a pod that is leaving does not satisfy affinity and does not count in scores, and
 who it does not want may be promised its room (with ``compatibility: volcano`` it counts until it is gone); a pod that
-is promised room counts like one in place, except that no pod is bound at once for its company.
-"""
-
-from __future__ import annotations
+is promised room counts like one in place, except that no pod is bound at once for its company."""
 
 from collections.abc import Callable, Iterable, Iterator
 
@@ -55,13 +52,9 @@ class Neighbours:
         self._held_by: dict[tuple[int, ...], Ints] = {}
         self._holders: dict[str, dict[int, list[_Held]]] = {}
 
-    # Required terms --------------------------------------------------------------------------------------------
-
     def affinity(self, cls: TaskClass) -> tuple[Bools, Bools]:
-        """Nodes next to pods that all required terms speak of: at once, and once promises are kept.
-
-        Where there are none at all, a pod that matches its own terms may be the first, on any node with the labels.
-        """
+        """Nodes next to pods that all required terms speak of: at once, and once promises are kept. Where there are
+        none at all, a pod that matches its own terms may be the first, on any node with the labels."""
         assert cls.relations is not None
         terms = cls.relations.affinity
         numbers = tuple(self._relations.number(term.subject) for term in terms)
@@ -93,8 +86,6 @@ class Neighbours:
     def is_unwanted(self, cls: TaskClass) -> bool:
         """Whether the anti-affinity of any pod speaks of the class."""
         return any(True for _ in self._meant("anti", cls))
-
-    # Spread ----------------------------------------------------------------------------------------------------
 
     def spread(self, cls: TaskClass) -> Iterator[tuple[Bools, Bools]]:
         """For each hard constraint: nodes that have the label, and those whose place is within the skew."""
@@ -130,7 +121,6 @@ class Neighbours:
         return mask
 
     def _eligible(self, cls: TaskClass, constraint: SpreadConstraint) -> Bools:
-        """Nodes that count as places for the constraint."""
         mask: Bools = np.ones(len(self._session.nodes), dtype=np.bool_)
         if constraint.honor_affinity:
             for key, value in cls.selector:
@@ -139,8 +129,6 @@ class Neighbours:
         if constraint.honor_taints:
             mask &= self._index.intolerable(cls.tolerations, preferred=False) == 0
         return mask
-
-    # Preferences -----------------------------------------------------------------------------------------------
 
     def has_preferences(self, cls: TaskClass) -> bool:
         """Whether the class prefers the company or absence of others, or others prefer its."""
@@ -160,8 +148,6 @@ class Neighbours:
             counts, places = self._counts(self._of_classes(holders), key, self._later)
             raw += weight * counts[places]
         return stretched(raw) if among is None else _scaled_among(raw, among, stretched)
-
-    # Pods ------------------------------------------------------------------------------------------------------
 
     def _away(self, terms: Iterable[tuple[Ints, str]]) -> tuple[Bools, Bools]:
         now: Bools = np.ones(len(self._session.nodes), dtype=np.bool_)

@@ -17,8 +17,6 @@ Deleted    Assumed         --         --         Added      --         --
 =========  ==============  =========  =========  =========  =========  =========
 """
 
-from __future__ import annotations
-
 import enum
 from collections.abc import Iterable
 
@@ -68,11 +66,7 @@ TRANSITIONS: dict[tuple[PodState, PodEvent], PodState] = {
 
 
 def after(state: PodState, event: PodEvent, pod: str) -> PodState:
-    """The state that follows.
-
-    Raises:
-        BrokenInvariant: the event cannot happen in that state.
-    """
+    """The state that follows. Raises BrokenInvariant: the event cannot happen in that state."""
     found = TRANSITIONS.get((state, event))
     if found is None:
         raise BrokenInvariant(f"pod {pod} is {state.value}: {event.value} cannot happen to it")
@@ -80,11 +74,7 @@ def after(state: PodState, event: PodEvent, pod: str) -> PodState:
 
 
 class PodCache:
-    """Assumed pods by name; everything else is what the snapshot says.
-
-    Args:
-        assumed: what an earlier session left.
-    """
+    """Assumed pods by name; everything else is what the snapshot says. ``assumed``: what an earlier session left."""
 
     def __init__(self, assumed: Iterable[AssumedPod] = ()) -> None:
         self._pods: dict[str, AssumedPod] = {entry.pod: entry for entry in assumed}

@@ -1,9 +1,5 @@
-"""What plugins answer at the points of the per-pod cycle, see :mod:`scheduler_core.framework.extension_points`.
-
-Source: document 001, 2.2.3; contracts 4.
-"""
-
-from __future__ import annotations
+"""What plugins answer at the points of the per-pod cycle, see :mod:`scheduler_core.framework.extension_points`. Source:
+document 001, 2.2.3; contracts 4."""
 
 import msgspec
 
@@ -13,11 +9,8 @@ class Approve(msgspec.Struct, frozen=True, gc=False):
 
 
 class Deny(msgspec.Struct, frozen=True, gc=False):
-    """The pod goes back to the queue.
-
-    Attributes:
-        reason: why. timed_out: its group waited too long, so all that wait with it are let go.
-    """
+    """The pod goes back to the queue. ``reason``: why. ``timed_out``: its group waited too long, so all that wait with
+    it are let go."""
 
     reason: str
     timed_out: bool = False

@@ -1,11 +1,6 @@
 """Several scheduler profiles in one session: each decides for the pods of its own schedulerName, one after the other.
-
 What a profile has decided is part of the cluster that the next one sees. Gangs of other profiles count for their queues
-and hold their promises, and are not touched.
-Source: document 001, 2.2.1.
-"""
-
-from __future__ import annotations
+and hold their promises, and are not touched. Source: document 001, 2.2.1."""
 
 from collections.abc import Iterable
 
@@ -21,11 +16,9 @@ from scheduler_core.model.snapshot import Snapshot
 
 
 def parts(policy: Policy, snapshot: Snapshot) -> list[tuple[Policy, frozenset[str]]]:
-    """The policies to run in order, each with the names of the gangs that it decides about.
-
-    A gang belongs to the profile of its first pod by name; those that no profile names, and those without pods, belong
-    to the tiers at the top of the file.
-    """
+    """The policies to run in order, each with the names of the gangs that it decides about. A gang belongs to the
+    profile of its first pod by name; those that no profile names, and those without pods, belong to the tiers at the
+    top of the file."""
     first: dict[str, str] = {}
     for pod in snapshot.pods:
         if pod.group and pod.scheduler in snapshot.schedulers:
@@ -123,11 +116,7 @@ def remembered(before: Memory, after: Memory, told: dict[str, str]) -> Memory:
     """The memory of the next profile, or the next session: what has been said so far stays said."""
     queued = after if after.queue or not before.queue else before
     return msgspec.structs.replace(
-        after,
-        told=dict(sorted({**told, **after.told}.items())),
-        acted=dict(sorted({**before.acted, **after.acted}.items())),
-        queue=queued.queue,
-        cycle=queued.cycle,
-        move_cycle=queued.move_cycle,
-        seen=queued.seen,
-    )
+        after, told=dict(sorted({**told, **after.told}.items())),
+        acted=dict(sorted({**before.acted, **after.acted}.items())), queue=queued.queue, cycle=queued.cycle,
+        move_cycle=queued.move_cycle, seen=queued.seen,
+    )  # fmt: skip

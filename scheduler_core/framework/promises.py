@@ -21,8 +21,7 @@ class Minimums(NamedTuple):
 
     ``cpu``, ``memory`` int64 (G,); ``card`` int32 (G, KINDS), card types in their order, -1 = no more; ``named``,
     ``total`` int64 (G, KINDS), milli-cards asked for by name, and in all; ``odd`` bool (G,), what the gang needs does
-    not fit these columns (a choice of cards, an unknown card, a declared minimum).
-    """
+    not fit these columns (a choice of cards, an unknown card, a declared minimum)."""
 
     cpu: Ints
     memory: Ints
@@ -35,13 +34,10 @@ class Minimums(NamedTuple):
     def empty(cls, size: int) -> Minimums:
         """Nothing needed by any gang."""
         return cls(
-            np.zeros(size, dtype=np.int64),
-            np.zeros(size, dtype=np.int64),
-            np.full((size, KINDS), -1, dtype=np.int32),
-            np.zeros((size, KINDS), dtype=np.int64),
-            np.zeros((size, KINDS), dtype=np.int64),
+            np.zeros(size, dtype=np.int64), np.zeros(size, dtype=np.int64), np.full((size, KINDS), -1, dtype=np.int32),
+            np.zeros((size, KINDS), dtype=np.int64), np.zeros((size, KINDS), dtype=np.int64),
             np.zeros(size, dtype=np.bool_),
-        )
+        )  # fmt: skip
 
     def copy_rows(self, rows: Ints, other: Minimums, theirs: Ints) -> None:
         """Take over rows of other minimums."""
@@ -74,10 +70,8 @@ class Minimums(NamedTuple):
 
 
 class Promises(Mapping[int, Demand]):
-    """A mapping from gang to what it is promised.
-
-    The ledger's ``inqueue`` is the business of the caller, except in :meth:`take_back`.
-    """
+    """A mapping from gang to what it is promised. The ledger's ``inqueue`` is the business of the caller, except in
+    :meth:`take_back`."""
 
     def __init__(self, gangs: int) -> None:
         self._single: dict[int, Demand] = {}
@@ -85,7 +79,6 @@ class Promises(Mapping[int, Demand]):
         self._minimums: Minimums | None = None
 
     def copy(self) -> Promises:
-        """The same promises, apart."""
         other = Promises(len(self._held))
         other._single, other._held, other._minimums = dict(self._single), self._held.copy(), self._minimums
         return other
@@ -114,7 +107,6 @@ class Promises(Mapping[int, Demand]):
         return isinstance(gang, int) and (bool(self._held[gang]) or gang in self._single)
 
     def pop(self, gang: int, default: None = None) -> Demand | None:
-        """Forget what a gang is promised, and return it."""
         if self._held[gang]:
             found = self[gang]
             self._held[gang] = False
@@ -122,11 +114,8 @@ class Promises(Mapping[int, Demand]):
         return self._single.pop(gang, default)
 
     def take_back(self, gangs: Bools, queue: Index, ledger: QueueLedger) -> list[int]:
-        """Withdraw what gangs (bool (G,)) are promised in columns, from ``ledger.inqueue`` too.
-
-        Returns:
-            Those of them that are promised something else, for the caller to withdraw one by one.
-        """
+        """Withdraw what gangs (bool (G,)) are promised in columns, from ``ledger.inqueue`` too. Returns: Those of them
+        that are promised something else, for the caller to withdraw one by one."""
         minimums, inqueue = self._minimums, ledger.inqueue
         if minimums is not None and (at := np.flatnonzero(gangs & self._held)).size:
             of = queue[at]

@@ -1,7 +1,5 @@
 """What earlier sessions keep for gangs that come back under a new PodGroup: places in the queue and cool-downs."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterable, Iterator, Sequence
 
 import msgspec
@@ -19,8 +17,7 @@ def without_strangers(memory: Memory, groups: Sequence[PodGroup]) -> Memory:
     owner was known when the gang was evicted: without it, sparing the new gang is the lesser error.
 
     Returns:
-        The very same memory where no gang is another one.
-    """
+        The very same memory where no gang is another one."""
     places, owners = memory.submitted, memory.owners
     kept = places.keys() | owners.keys()
     strangers = {

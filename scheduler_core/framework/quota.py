@@ -1,7 +1,5 @@
 """A demand against limits, with what is in use and what is promised: for queues and for the cluster."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 
@@ -20,25 +18,14 @@ from scheduler_core.state.status import Ints
 
 
 class Book:
-    """Rows cpu, memory, cards by type (as in the queue ledger), all in canonical units.
-
-    Attributes:
-        code, queue: what a shortfall is called, and whose limit it is (empty = the cluster's).
-        names: card types. limits, used, promised: by row.
-        choices: promised milli-cards by the card types of which any will do.
-    """
+    """Rows cpu, memory, cards by type (as in the queue ledger), all in canonical units. ``code``, ``queue``: what a
+    shortfall is called, and whose limit it is (empty = the cluster's). ``names``: card types. ``limits``, ``used``,
+    ``promised``: by row. ``choices``: promised milli-cards by the card types of which any will do."""
 
     def __init__(
-        self,
-        code: ReasonCode,
-        names: Sequence[str],
-        *,
-        limits: list[int],
-        used: list[int],
-        promised: list[int],
-        choices: Mapping[Choice, int],
-        queue: str = "",
-    ) -> None:
+        self, code: ReasonCode, names: Sequence[str], *, limits: list[int], used: list[int], promised: list[int],
+        choices: Mapping[Choice, int], queue: str = "",
+    ) -> None:  # fmt: skip
         self.code, self.queue, self.names = code, queue, names
         self.limits, self.used, self.promised, self.choices = limits, used, promised, choices
 
@@ -48,15 +35,9 @@ class Book:
             over = asked + self.used[row] + self.promised[row] - self.limits[row]
             if asked > 0 and over > 0:
                 return Shortfall(
-                    code=self.code,
-                    resource=label,
-                    requested=asked,
-                    limit=self.limits[row],
-                    allocated=self.used[row],
-                    inqueue=self.promised[row],
-                    short=over,
-                    queue=self.queue,
-                )
+                    code=self.code, resource=label, requested=asked, limit=self.limits[row], allocated=self.used[row],
+                    inqueue=self.promised[row], short=over, queue=self.queue,
+                )  # fmt: skip
         return self._cards(cards) if cards else None
 
     def _cards(self, demand: Mapping[Choice, int]) -> Shortfall | None:
@@ -81,12 +62,8 @@ class Book:
 
 
 def queue_book(ledger: QueueLedger, queue: int, *, admission: bool, empty: bool, choices: bool) -> Book:
-    """The quota of one queue.
-
-    Args:
-        admission: promises count, and what goes beyond minimums does not. empty: as if nothing were in use.
-        choices: promised choices of cards count too.
-    """
+    """The quota of one queue. ``admission``: promises count, and what goes beyond minimums does not. ``empty``: as if
+    nothing were in use. ``choices``: promised choices of cards count too."""
     column = ledger.allocated[:, queue] + ledger.pipelined[:, queue]
     if admission:
         column = column - ledger.elastic[:, queue]
@@ -103,11 +80,7 @@ def queue_book(ledger: QueueLedger, queue: int, *, admission: bool, empty: bool,
 
 
 class HardwareUse:
-    """What all nodes together have, and what of it is in use; rows as in the queue ledger.
-
-    Attributes:
-        total: int64 (D,).
-    """
+    """What all nodes together have, and what of it is in use; rows as in the queue ledger. ``total``: int64 (D,)."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
@@ -171,11 +144,7 @@ def beyond_written(queue: Queue, demand: Demand) -> Shortfall | None:
         limit = sum(quota.get(part, 0) for part in key.split("|"))
         if milli > limit:
             return Shortfall(
-                code=ReasonCode.WAITING_FOR_QUOTA,
-                resource=key,
-                requested=milli,
-                limit=limit,
-                short=milli - limit,
+                code=ReasonCode.WAITING_FOR_QUOTA, resource=key, requested=milli, limit=limit, short=milli - limit,
                 queue=queue.name,
-            )
+            )  # fmt: skip
     return None

@@ -1,7 +1,5 @@
 """How many equal tasks a queue's quota still allows, by card type."""
 
-from __future__ import annotations
-
 from scheduler_core.framework.session import Session
 from scheduler_core.state.axes import CPU, LEDGER_CARDS, MEMORY
 from scheduler_core.state.task_class import TaskClass
@@ -10,10 +8,8 @@ _POINTS = ("preemptive", "allocatable")
 
 
 def quota_room(session: Session, queue: int, cls: TaskClass, most: int) -> tuple[int, list[int]]:
-    """Number of tasks in all (at most ``most``) and for each card option alone.
-
-    The plugins are asked task by task while the ledger is charged for the ones before; the charges are taken back.
-    """
+    """Number of tasks in all (at most ``most``) and for each card option alone. The plugins are asked task by task
+    while the ledger is charged for the ones before; the charges are taken back."""
     alone = [_fill(session, queue, cls, [card], most) for card in cls.cards or (-1,)]
     together = alone[0] if len(alone) == 1 else _fill(session, queue, cls, list(cls.cards), most)
     return together, alone

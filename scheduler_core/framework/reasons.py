@@ -1,9 +1,5 @@
-"""Why a gang waits: the closed list of codes, tried in order, the first that holds wins.
-
-Source: contracts 1 (reason codes and numbers).
-"""
-
-from __future__ import annotations
+"""Why a gang waits: the closed list of codes, tried in order, the first that holds wins. Source: contracts 1 (reason
+codes and numbers)."""
 
 from functools import cached_property
 
@@ -81,20 +77,16 @@ class Reasons:
             note = session.trace.notes.get(gang)
             message = sentence(code, numbers, session.group(gang).queue, detail)
             reasons[gang] = Reason(
-                podgroup=session.gangs.names[gang],
-                code=code,
-                numbers=numbers,
+                podgroup=session.gangs.names[gang], code=code, numbers=numbers,
                 message=message if note is None else f"{message} {note}",
-            )
+            )  # fmt: skip
             if kind is not None:
                 known[kind] = reasons[gang]
         return reasons, positions
 
     def _kind(self, gang: int) -> tuple[object, ...] | None:
-        """What makes gangs wait for the same reason with the same numbers; None for one that is like no other.
-
-        Only gangs of which nothing is in place, with all members there: their equal members ask the same tables.
-        """
+        """What makes gangs wait for the same reason with the same numbers; None for one that is like no other. Only
+        gangs of which nothing is in place, with all members there: their equal members ask the same tables."""
         session, gangs, tasks = self._session, self._session.gangs, self._session.tasks
         group, members = gangs.groups[gang], gangs.member[gangs.start[gang] : gangs.start[gang + 1]]
         count, promised = len(members), gangs.waiting(gang)
@@ -236,10 +228,8 @@ class Reasons:
         return f"{there} of at least {least} members exist"
 
     def _leaving_for(self, gang: int) -> int:
-        """How many pods leave for the gang: its own victims, or what leaves the nodes where it was promised room.
-
-        The second is how a reclaim looks to a session that does not know of it; only who may take back counts.
-        """
+        """How many pods leave for the gang: its own victims, or what leaves the nodes where it was promised room. The
+        second is how a reclaim looks to a session that does not know of it; only who may take back counts."""
         session, tasks = self._session, self._session.tasks
         victims = {pod for reservation in self._reservations(gang) for pod in reservation.victims}
         there = session.cluster.workspace.slot_of

@@ -1,7 +1,5 @@
 """Which names of plugins and actions are known: built in, added by entry points, or Volcano's and not built yet."""
 
-from __future__ import annotations
-
 from importlib.metadata import entry_points
 from typing import TypeVar
 
@@ -15,23 +13,15 @@ PLUGIN_GROUP = "scheduler_core.plugins"
 ACTION_GROUP = "scheduler_core.actions"
 
 # Names that mean something (upstream Volcano, the founding documents) but are not built here yet.
-KNOWN_PLUGINS_NOT_BUILT: frozenset[str] = frozenset(
-    {
-        "network-topology-aware",
-        "resource-strategy-fit",
-    }
-)
+KNOWN_PLUGINS_NOT_BUILT: frozenset[str] = frozenset({"network-topology-aware", "resource-strategy-fit"})
 KNOWN_ACTIONS_NOT_BUILT: frozenset[str] = frozenset()
 
 
 def with_entry_points(
     plugins: dict[str, type[Plugin]], actions: dict[str, type[Action]]
 ) -> tuple[dict[str, type[Plugin]], dict[str, type[Action]]]:
-    """The built-in tables and what installed packages add to them.
-
-    Raises:
-        BadInput: an added name is taken, the object is no plugin (action) class, or its methods are mistaken.
-    """
+    """The built-in tables and what installed packages add to them. Raises BadInput: an added name is taken, the object
+    is no plugin (action) class, or its methods are mistaken."""
     all_plugins, all_actions = dict(plugins), dict(actions)
     for point in sorted(entry_points(group=PLUGIN_GROUP), key=lambda p: (p.name, p.value)):
         loaded = point.load()

@@ -1,10 +1,6 @@
-"""The smallest single change that would help a waiting gang, shown by a session that has it.
-
-Source: contracts 1 (``remedy``). Nothing is promised that a session did not show: the change is made to the snapshot,
-the policy runs, and only if the gang then gets what it needs the change is offered.
-"""
-
-from __future__ import annotations
+"""The smallest single change that would help a waiting gang, shown by a session that has it. Source: contracts 1
+(``remedy``). Nothing is promised that a session did not show: the change is made to the snapshot, the policy runs, and
+only if the gang then gets what it needs the change is offered."""
 
 from collections.abc import Callable, Collection, Iterator
 from typing import NamedTuple
@@ -32,23 +28,15 @@ _ON_NODES = (ReasonCode.FRAGMENTED, ReasonCode.NO_NODE_MATCHES)
 # Refusals of nodes that end with the pods which are there.
 _OF_OTHER_PODS = frozenset(
     {
-        NodeRefusal.HOST_PORT,
-        NodeRefusal.POD_ANTI_AFFINITY,
-        NodeRefusal.UNWANTED,
-        NodeRefusal.VOLUME_IN_USE,
-        NodeRefusal.VOLUME_LIMIT,
-        NodeRefusal.TOPOLOGY_SPREAD,
+        NodeRefusal.HOST_PORT, NodeRefusal.POD_ANTI_AFFINITY, NodeRefusal.UNWANTED, NodeRefusal.VOLUME_IN_USE,
+        NodeRefusal.VOLUME_LIMIT, NodeRefusal.TOPOLOGY_SPREAD,
     }
-)
+)  # fmt: skip
 
 
 class Found(NamedTuple):
-    """What was found for one gang.
-
-    Attributes:
-        remedy: None when none of the few changes that are tried helps.
-        first: the gang that got what the end of another one freed, though that one held enough; empty = none did.
-    """
+    """What was found for one gang. ``remedy``: None when none of the few changes that are tried helps. ``first``: the
+    gang that got what the end of another one freed, though that one held enough; empty = none did."""
 
     remedy: Remedy | None
     first: str = ""
@@ -62,12 +50,8 @@ def find(snapshot: Snapshot, reason: Reason, run: Run, *, endless: Collection[st
 def search(
     snapshot: Snapshot, reason: Reason, run: Run, *, endless: Collection[str] = (), waiting: Collection[str] = ()
 ) -> Found:
-    """Try the few changes that might help one gang.
-
-    Args:
-        endless: gangs that do not end by themselves, services: their end is nothing that can be waited for.
-        waiting: gangs that have a reason in the session as it is.
-    """
+    """Try the few changes that might help one gang. ``endless``: gangs that do not end by themselves, services: their
+    end is nothing that can be waited for. ``waiting``: gangs that have a reason in the session as it is."""
     if reason.code is ReasonCode.BEHIND_HIGHER_PRIORITY:
         return Found(_priority(snapshot, reason.podgroup, run))
     for _, (remedy, changed) in zip(range(_MOST_TRIES), _candidates(snapshot, reason), strict=False):
@@ -82,11 +66,9 @@ def search(
 def _end_of_another(
     snapshot: Snapshot, reason: Reason, run: Run, holders: list[str], waiting: Collection[str]
 ) -> Found:
-    """The end of the smallest gang that helps: of those that hold enough the least, then in growing steps.
-
-    Where room is fragmented the smallest one need not help though a larger one does; what lies between the last one
-    that did not help and the first one that did is halved.
-    """
+    """The end of the smallest gang that helps: of those that hold enough the least, then in growing steps. Where room
+    is fragmented the smallest one need not help though a larger one does; what lies between the last one that did not
+    help and the first one that did is halved."""
     failed, helped, tries, first = -1, len(holders), 0, ""
     while tries < _MOST_ENDS and helped - failed > 1:
         at = 2 * failed + 2 if helped == len(holders) else (failed + helped) // 2
@@ -110,10 +92,8 @@ def _served(result: Result, waiting: Collection[str]) -> str:
 
 
 def _holders(snapshot: Snapshot, reason: Reason) -> list[str]:
-    """Gangs that hold what is lacking, the smallest first; those that hold less than what is short are left out.
-
-    Of the queues of the known holders: a quota is freed only by who counts against it.
-    """
+    """Gangs that hold what is lacking, the smallest first; those that hold less than what is short are left out. Of the
+    queues of the known holders: a quota is freed only by who counts against it."""
     numbers = reason.numbers
     queues = {holder.queue for holder in numbers.holders or ()}
     if not numbers.resource or (not queues and reason.code not in _ON_NODES):
@@ -190,7 +170,6 @@ def _priority(snapshot: Snapshot, gang: str, run: Run) -> Remedy | None:
 
 
 def _with_priority(snapshot: Snapshot, gang: str, priority: int) -> Snapshot:
-    """The gang and its pods with another priority."""
     return msgspec.structs.replace(
         snapshot,
         pods=tuple(

@@ -2,10 +2,7 @@
 
 The queue ledger counts cards by type; ``capability``, ``deserved`` and ``guarantee`` of a Queue name resources, and
 several card types can be one resource (``nvidia.com/gpu``). The rows here are sums over the ledger, plus the extended
-resources that are no cards. Places on nodes (``pods``) are nothing that queues share.
-"""
-
-from __future__ import annotations
+resources that are no cards. Places on nodes (``pods``) are nothing that queues share."""
 
 from collections.abc import Iterable, Mapping, Sequence
 
@@ -25,15 +22,9 @@ _EXACT = 2**53
 
 
 class ResourceRows:
-    """Names and amounts. Units: milli-cores, MiB, thousandths of everything else.
-
-    Args:
-        card_types: a row for each card type instead of one for each resource that counts cards.
-
-    Attributes:
-        names: ``cpu``, ``memory``, then the others by name.
-        total: what all nodes together have, by row.
-    """
+    """Names and amounts. Units: milli-cores, MiB, thousandths of everything else. ``card_types``: a row for each card
+    type instead of one for each resource that counts cards. ``names``: ``cpu``, ``memory``, then the others by name.
+    ``total``: what all nodes together have, by row."""
 
     def __init__(self, session: Session, *, card_types: bool = False) -> None:
         axes = session.axes
@@ -307,30 +298,18 @@ class ResourceRows:
     # Comparisons --------------------------------------------------------------------------------------------------
 
     def shortfall(
-        self,
-        code: ReasonCode,
-        asked: Sequence[int],
-        limits: Sequence[int],
-        used: Sequence[int],
-        promised: Sequence[int] | None = None,
-        *,
-        queue: str = "",
-    ) -> Shortfall | None:
+        self, code: ReasonCode, asked: Sequence[int], limits: Sequence[int], used: Sequence[int],
+        promised: Sequence[int] | None = None, *, queue: str = "",
+    ) -> Shortfall | None:  # fmt: skip
         """The first row of which is asked for more than there is; rows that nothing is asked of do not matter."""
         for row, amount in enumerate(asked):
             inqueue = promised[row] if promised is not None else 0
             over = amount + used[row] + inqueue - limits[row]
             if amount > 0 and over > 0:
                 return Shortfall(
-                    code=code,
-                    resource=self.names[row],
-                    requested=amount,
-                    limit=limits[row],
-                    allocated=used[row],
-                    inqueue=inqueue,
-                    short=over,
-                    queue=queue,
-                )
+                    code=code, resource=self.names[row], requested=amount, limit=limits[row], allocated=used[row],
+                    inqueue=inqueue, short=over, queue=queue,
+                )  # fmt: skip
         return None
 
 
@@ -356,9 +335,7 @@ def unknown_card(code: ReasonCode, demand: Demand, queue: str = "") -> Shortfall
 
 
 def largest_share(used: Sequence[int], of: Sequence[int | None]) -> float:
-    """Largest used part of what is named; 1 where something is used of which nothing is deserved.
-
-    One division of integers each, which is rounded correctly: equal shares are equal numbers on every processor.
-    """
+    """Largest used part of what is named; 1 where something is used of which nothing is deserved. One division of
+    integers each, which is rounded correctly: equal shares are equal numbers on every processor."""
     parts = ((u / d if d else 1.0) for u, d in zip(used, of, strict=True) if d is not None and u > 0)
     return max(parts, default=0.0)

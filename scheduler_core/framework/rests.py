@@ -1,7 +1,5 @@
 """Gangs that earlier sessions, or the host that carries decisions out, asked to leave alone for a while."""
 
-from __future__ import annotations
-
 import msgspec
 
 from scheduler_core.framework.session import Session

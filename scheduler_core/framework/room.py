@@ -1,7 +1,5 @@
 """How much room the cluster has for some tasks by its tables of now, promised to others or not."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import msgspec
@@ -21,12 +19,9 @@ _MANY = 1 << 40
 
 
 class Lack(msgspec.Struct, frozen=True, gc=False):
-    """Why tasks of one class have no place.
-
-    Attributes:
-        code: NoNodeMatches, WaitingForResources or Fragmented. resource: the one that is short; empty for no node.
-        short: how much more of it would have to be free, in the units of results. cls: of the tasks.
-    """
+    """Why tasks of one class have no place. ``code``: NoNodeMatches, WaitingForResources or Fragmented. ``resource``:
+    the one that is short; empty for no node. ``short``: how much more of it would have to be free, in the units of
+    results. ``cls``: of the tasks."""
 
     code: ReasonCode
     cls: TaskClass
@@ -36,10 +31,7 @@ class Lack(msgspec.Struct, frozen=True, gc=False):
 
 class Room:
     """Answers about free room; idle means not in use, to whatever gang it is promised. Answers are kept by class.
-
-    Args:
-        keep: tasks that keep what they are promised: it is no room for others of their gang.
-    """
+    ``keep``: tasks that keep what they are promised: it is no room for others of their gang."""
 
     def __init__(self, session: Session, keep: Sequence[int] = ()) -> None:
         self._session = session
@@ -60,11 +52,8 @@ class Room:
         self._totals: dict[tuple[int, ...], int] = {}
 
     def missing_cards(self, tasks: list[int]) -> tuple[str, tuple[int, ...], int, int, int] | None:
-        """The first kind of cards of which the whole cluster has too few idle.
-
-        Returns:
-            (name, cards, requested, total, free) in milli-cards, or None.
-        """
+        """The first kind of cards of which the whole cluster has too few idle. Returns: (name, cards, requested, total,
+        free) in milli-cards, or None."""
         wanted: dict[tuple[str, tuple[int, ...], bool], int] = {}
         for task in tasks:
             cls = self._session.cluster.class_of(task)
@@ -123,11 +112,8 @@ class Room:
         return self._lacks[key]
 
     def _find_lack(self, cls: TaskClass, count: int, task: int) -> Lack | None:
-        """See :class:`Lack`; O(rows x nodes).
-
-        One resource after another is looked at alone on the nodes that match, then the cards, then all together: the
-        resource that leaves the fewest places is named.
-        """
+        """See :class:`Lack`; O(rows x nodes). One resource after another is looked at alone on the nodes that match,
+        then the cards, then all together: the resource that leaves the fewest places is named."""
         matching = self.matches(cls, task)
         if not matching.any():
             return Lack(ReasonCode.NO_NODE_MATCHES, cls)

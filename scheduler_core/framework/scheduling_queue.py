@@ -20,8 +20,6 @@ flush                 time passed                                active
 ====================  =========================================  ==================================================
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -36,19 +34,12 @@ class SchedulingQueue:
     Args:
         initial, most: seconds of the first and of the longest wait; each attempt doubles it.
         leftover: seconds after which an unschedulable pod is tried again whatever happened.
-        entries, cycle, move_cycle: what an earlier session left.
-    """
+        entries, cycle, move_cycle: what an earlier session left."""
 
     def __init__(
-        self,
-        *,
-        initial: float = 1.0,
-        most: float = 10.0,
-        leftover: float = 300.0,
-        entries: Iterable[QueuedPod] = (),
-        cycle: int = 0,
-        move_cycle: int = -1,
-    ) -> None:
+        self, *, initial: float = 1.0, most: float = 10.0, leftover: float = 300.0, entries: Iterable[QueuedPod] = (),
+        cycle: int = 0, move_cycle: int = -1,
+    ) -> None:  # fmt: skip
         self.initial, self.most, self.leftover = initial, most, leftover
         self.cycle, self.move_cycle = cycle, move_cycle
         self._pods: dict[str, QueuedPod] = {entry.pod: entry for entry in entries}
@@ -61,11 +52,9 @@ class SchedulingQueue:
         return self._pods[pod]
 
     def entries(self) -> tuple[QueuedPod, ...]:
-        """All pods that wait, by name."""
         return tuple(self._pods[pod] for pod in sorted(self._pods))
 
     def pending(self, where: Where) -> list[str]:
-        """Pods of one queue, by name."""
         return sorted(pod for pod, entry in self._pods.items() if entry.where is where)
 
     def wait(self, entry: QueuedPod) -> float:
@@ -78,8 +67,6 @@ class SchedulingQueue:
         """When the pod has backed off long enough."""
         entry = self._pods[pod]
         return entry.tried + self.wait(entry)
-
-    # Moves ------------------------------------------------------------------------------------------------------
 
     def add(self, pod: str, digest: str = "") -> None:
         """A new pod; one that is known already stays where it is."""
@@ -107,13 +94,9 @@ class SchedulingQueue:
         before = self._popped.pop(pod, QueuedPod(pod=pod))
         where = Where.BACKING_OFF if self.move_cycle >= cycle else Where.UNSCHEDULABLE
         self._pods[pod] = QueuedPod(
-            pod=pod,
-            where=where,
-            attempts=before.attempts + 1,
-            tried=now,
-            digest=digest or before.digest,
+            pod=pod, where=where, attempts=before.attempts + 1, tried=now, digest=digest or before.digest,
             nominated=nominated or before.nominated,
-        )
+        )  # fmt: skip
 
     def update(self, pod: str, digest: str, now: float) -> None:
         """The pod is another one than when it was put aside."""
@@ -146,5 +129,3 @@ class SchedulingQueue:
     def _moved(self, entry: QueuedPod, now: float) -> QueuedPod:
         due = now >= entry.tried + self.wait(entry)
         return msgspec.structs.replace(entry, where=Where.ACTIVE if due else Where.BACKING_OFF)
-
-    # Nominations ------------------------------------------------------------------------------------------------

@@ -1,7 +1,5 @@
 """What all gangs of a session are for, as one column."""
 
-from __future__ import annotations
-
 import weakref
 
 import numpy as np
@@ -41,10 +39,7 @@ class Kept:
 
 def service_codes(session: Session, by_owner: dict[str, str]) -> Codes:
     """int8 (G,): position of each gang's service type in :data:`SERVICE_TYPES`; found out for gangs that changed.
-
-    Args:
-        by_owner: service type by the kind of the pods' owner.
-    """
+    ``by_owner``: service type by the kind of the pods' owner."""
     gangs, workspace = session.gangs, session.cluster.workspace
     bounds = tuple(queue.service_type for queue in session.ledger.queues)
     kept = workspace.outcomes.get("service types")

@@ -1,7 +1,5 @@
 """One session: the tables, the policy's functions and what has been decided so far."""
 
-from __future__ import annotations
-
 import math
 import weakref
 from collections.abc import Sequence
@@ -65,20 +63,12 @@ class Session:
             task whose quota is asked for at the moment, -1 = any of its class.
         scheduling_queue: pods that wait, where the per-pod cycle runs. pod_cache: those that it has bound and that the
             cluster has not shown yet.
-        trace: decisions and refusals, for the result.
-    """
+        trace: decisions and refusals, for the result."""
 
     def __init__(
-        self,
-        snapshot: Snapshot,
-        policy: Policy,
-        tiers: Tiers,
-        *,
-        now: float,
-        seed: int,
-        memory: Memory,
+        self, snapshot: Snapshot, policy: Policy, tiers: Tiers, *, now: float, seed: int, memory: Memory,
         workspace: Workspace,
-    ) -> None:
+    ) -> None:  # fmt: skip
         self.snapshot, self.policy, self.now, self.seed = snapshot, policy, now, seed
         self.cluster = Cluster(snapshot, workspace)
         self.memory = memory
@@ -129,7 +119,6 @@ class Session:
     # Gangs -----------------------------------------------------------------------------------------------------
 
     def group(self, gang: int) -> PodGroup:
-        """The PodGroup of a gang."""
         return self.gangs.groups[gang]
 
     def queue_of(self, gang: int) -> int:
@@ -215,10 +204,8 @@ class Session:
         return max(0, self.gangs.least[gang] - self.gangs.ready(gang) - self.gangs.waiting(gang))
 
     def short_of_start(self, gang: int) -> int:
-        """How many more members it takes to start: those of minMember, where a plugin keeps it.
-
-        With ``compat`` the plugin's word is all: members that ask for nothing count as in place, and may come later.
-        """
+        """How many more members it takes to start: those of minMember, where a plugin keeps it. With ``compat`` the
+        plugin's word is all: members that ask for nothing count as in place, and may come later."""
         return self.needed(gang) if self.keeps_minimum and not self.compat else 0
 
     def is_ready(self, gang: int) -> bool:
@@ -268,11 +255,9 @@ class Session:
     # Changes ---------------------------------------------------------------------------------------------------
 
     def statement(self) -> Statement:
-        """A new transaction."""
         return Statement(self.cluster)
 
     def commit(self, statement: Statement) -> tuple[Operation, ...]:
-        """Keep what a statement did."""
         return statement.commit()
 
     def let_go(self) -> None:
@@ -321,8 +306,7 @@ class Session:
 
         Existing tasks speak for themselves; where there are too few of them (a Job whose pods are made after
         admission) the PodGroup's ``minResources`` and ``card.request`` do, less what members in place, finished ones
-        and those behind a scheduling gate ask for (upstream: all of it, again and again).
-        """
+        and those behind a scheduling gate ask for (upstream: all of it, again and again)."""
         count = self.needed(gang)
         if not count:
             return Demand()

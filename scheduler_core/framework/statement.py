@@ -1,10 +1,6 @@
-"""A transaction over the session's tables: operations take effect at once and can be taken back exactly.
-
-Each operation keeps where its task was, so that undo restores the very same integers.
-Source: volcano-semantics 2.6, with its defects left out (undo of an eviction restores Bound as well as Running).
-"""
-
-from __future__ import annotations
+"""A transaction over the session's tables: operations take effect at once and can be taken back exactly. Each operation
+keeps where its task was, so that undo restores the very same integers. Source: volcano-semantics 2.6, with its defects
+left out (undo of an eviction restores Bound as well as Running)."""
 
 from collections.abc import Sequence
 
@@ -23,11 +19,8 @@ class Operation(msgspec.Struct, frozen=True, gc=False):
 
 
 class Statement:
-    """Evict, pipeline and allocate until :meth:`commit` or :meth:`discard`.
-
-    Raises:
-        ValueError: an operation that its task's status does not allow (a bug in the caller).
-    """
+    """Evict, pipeline and allocate until :meth:`commit` or :meth:`discard`. Raises ValueError: an operation that its
+    task's status does not allow (a bug in the caller)."""
 
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
@@ -63,7 +56,6 @@ class Statement:
         self._do(task, Place(TaskStatus.PIPELINED, before.node, before.card, before.indices))
 
     def checkpoint(self) -> int:
-        """A point to go back to."""
         return len(self.operations)
 
     def rollback(self, checkpoint: int) -> None:
@@ -78,7 +70,6 @@ class Statement:
             self._do(operation.task, operation.after)
 
     def discard(self) -> None:
-        """Undo everything and close."""
         self.rollback(0)
         self.open = False
 

@@ -1,23 +1,54 @@
 """What happened in a session, gang by gang, for the result and the reasons."""
 
-from __future__ import annotations
-
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, MutableMapping, Sequence
 from itertools import chain
 from operator import attrgetter
 from typing import NamedTuple
 
-from scheduler_core.framework.refusals import Refusals
+from scheduler_core.framework.demand import Shortfall
 from scheduler_core.model.decision import Event, Eviction, Reclaim
 from scheduler_core.model.later import Later
 from scheduler_core.model.memory import Rest
 
 
+class Refusals(MutableMapping[int, Shortfall]):
+    """Gang -> what it lacks. On a full cluster thousands wait, and few are asked about."""
+
+    def __init__(self) -> None:
+        self._made: dict[int, Shortfall | None] = {}
+        self._make: Callable[[int], Shortfall] | None = None
+
+    def hold(self, gangs: Iterable[int], make: Callable[[int], Shortfall]) -> None:
+        """Note that these gangs were refused; ``make`` says why, and must go on saying the same."""
+        self._made.update(dict.fromkeys(gangs))
+        self._make = make
+
+    def __getitem__(self, gang: int) -> Shortfall:
+        found = self._made[gang]
+        if found is None:
+            assert self._make is not None
+            found = self._made[gang] = self._make(gang)
+        return found
+
+    def __setitem__(self, gang: int, refusal: Shortfall) -> None:
+        self._made[gang] = refusal
+
+    def __delitem__(self, gang: int) -> None:
+        del self._made[gang]
+
+    def __contains__(self, gang: object) -> bool:
+        return gang in self._made
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(self._made)
+
+    def __len__(self) -> int:
+        return len(self._made)
+
+
 class Account(NamedTuple):
     """Evictions and reclaims that are written when they are read: how many, and the function that writes them.
-
-    ``write`` needs none of the session's tables.
-    """
+    ``write`` needs none of the session's tables."""
 
     evictions: int
     reclaims: int
@@ -33,9 +64,7 @@ class Trace:
         fallen: gangs of which members were evicted.
         reclaim_refusals: gang -> rule by candidate gang, for a reclaim that came to nothing.
         notes: gang -> a sentence that its reason ends with, if it still waits.
-        cooling: lasting name -> rest of a gang that was evicted.
-        counters: how often something was done, by name.
-    """
+        cooling: lasting name -> rest of a gang that was evicted. counters: how often something was done, by name."""
 
     def __init__(self) -> None:
         self.enqueue_refusals = Refusals()
@@ -50,7 +79,6 @@ class Trace:
         self.counters: dict[str, int] = {}
 
     def count(self, name: str, by: int = 1) -> None:
-        """Add to a counter."""
         self.counters[name] = self.counters.get(name, 0) + by
 
     def told(self) -> tuple[Sequence[Eviction], Sequence[Reclaim]]:

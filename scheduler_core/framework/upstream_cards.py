@@ -1,9 +1,5 @@
-"""What upstream's capacity-card counts otherwise than it should, for ``compatibility: volcano``.
-
-Source: volcano-semantics 4.10, defects a, d, e, k and n by their letters.
-"""
-
-from __future__ import annotations
+"""What upstream's capacity-card counts otherwise than it should, for ``compatibility: volcano``. Source:
+volcano-semantics 4.10, defects a, d, e, k and n by their letters."""
 
 import numpy as np
 
@@ -17,13 +13,9 @@ from scheduler_core.state.task_class import TaskClass
 
 
 class UpstreamCards:
-    """The ledger of one session as upstream keeps it.
-
-    Attributes:
-        lines: int64 (D, Q), what a queue deserves, of which its share is a part; ``NO_LIMIT`` = not named.
-        early: int64 (D, Q), what was summed before the flag was read (a).
-        kept: int64 (D, Q), promises to gangs that another plugin refused (e).
-    """
+    """The ledger of one session as upstream keeps it. ``lines``: int64 (D, Q), what a queue deserves, of which its
+    share is a part; ``NO_LIMIT`` = not named. ``early``: int64 (D, Q), what was summed before the flag was read (a).
+    ``kept``: int64 (D, Q), promises to gangs that another plugin refused (e)."""
 
     def __init__(self, session: Session) -> None:
         self._session = session

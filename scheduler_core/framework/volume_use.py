@@ -1,7 +1,5 @@
 """Who uses which volumes in one session: claims of one pod alone, volumes taken by placements, attached volumes."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from scheduler_core.algorithms.volumes import Needs, Storage

@@ -1,7 +1,5 @@
 """Which known card a misspelt name means; another model is never offered in place of the one that was named."""
 
-from __future__ import annotations
-
 import difflib
 from collections.abc import Iterable
 
@@ -23,10 +21,8 @@ def nearest_card(name: str, known: Iterable[str]) -> str | None:
 
 def is_misspelt(name: str, card: str) -> bool:
     """Whether ``name`` is a slip in ``card``: a figure left out, doubled or swapped, a letter too many or too few.
-
     Other figures (H100, H800), other letters before the figures (B200, GB200) or behind them (910B, 910C) make another
-    model.
-    """
+    model."""
     lost, found = "", ""
     for tag, a_from, a_to, b_from, b_to in difflib.SequenceMatcher(None, name, card, autojunk=False).get_opcodes():
         if tag == "equal":

@@ -1,7 +1,5 @@
 """Card types, the cards of a node, and what a pod asks of them."""
 
-from __future__ import annotations
-
 import enum
 from collections.abc import Iterable
 
@@ -14,8 +12,6 @@ WORD_BITS = 63
 
 
 class CardKind(enum.StrEnum):
-    """How a card is given out."""
-
     WHOLE = "whole"
     MIG = "mig"
     MPS = "mps"
@@ -28,8 +24,7 @@ class CardType(msgspec.Struct, frozen=True, gc=False, kw_only=True):
         name: ``NVIDIA-H200``, ``NVIDIA-H200/mig-1g.18gb-mixed``, ``NVIDIA-H800/mps-80g*1/2``.
         resource: the Kubernetes extended resource that counts it, e.g. ``nvidia.com/gpu``.
         kind: whole card, MIG slice or MPS share.
-        parent: name of the whole card that it is cut from; None for a whole card.
-    """
+        parent: name of the whole card that it is cut from; None for a whole card."""
 
     name: str
     resource: str
@@ -73,13 +68,8 @@ class CardRequest(msgspec.Struct, frozen=True, gc=False):
 
     def type_on(self, cards: Iterable[NodeCards]) -> str:
         """The card type that the pod takes on a node: the first of its names that is there; without names by resource.
-
-        Args:
-            cards: of the node, in its order.
-
-        Returns:
-            Name of a card type; empty where the node has none that will do.
-        """
+        ``cards``: of the node, in its order. Returns: Name of a card type; empty where the node has none that will
+        do."""
         if self.names:
             have = {group.card for group in cards}
             return next((name for name in self.names if name in have), "")

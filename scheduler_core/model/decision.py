@@ -1,7 +1,5 @@
 """What a session decided (``serde.result`` writes it as the result document)."""
 
-from __future__ import annotations
-
 import enum
 from collections.abc import Sequence
 
@@ -23,9 +21,7 @@ class VictimRole(enum.StrEnum):
 
 class Bind(msgspec.Struct, frozen=True, gc=False):
     """``pod`` (namespace/name) goes to ``node``; ``card`` is the type it takes there, ``card_indices`` which ones.
-
-    ``notes`` are annotations that plugins want on the pod, for the agents of its node.
-    """
+    ``notes`` are annotations that plugins want on the pod, for the agents of its node."""
 
     pod: str
     node: str
@@ -47,8 +43,6 @@ class Eviction(msgspec.Struct, frozen=True, gc=False, kw_only=True):
 
 
 class GangOutcome(msgspec.Struct, frozen=True, gc=False, kw_only=True):
-    """A PodGroup as after the session."""
-
     name: str
     queue: str
     service_type: str
@@ -78,11 +72,9 @@ class QueueOutcome(msgspec.Struct, frozen=True, gc=False, kw_only=True):
 
 
 class ReclaimVictimGang(msgspec.Struct, frozen=True, gc=False, kw_only=True):
-    """An evicted gang; ``cards`` in milli-cards by type, work lost in card-seconds.
-
-    ``queue_priority`` and ``priority`` come before the work lost in what it costs (not in the contract's document).
-    ``last_restart``: its Job has been restarted as often as it may be, so that it fails.
-    """
+    """An evicted gang; ``cards`` in milli-cards by type, work lost in card-seconds. ``queue_priority`` and ``priority``
+    come before the work lost in what it costs (not in the contract's document). ``last_restart``: its Job has been
+    restarted as often as it may be, so that it fails."""
 
     gang: str
     queue: str
@@ -117,8 +109,7 @@ class NodeRoom(msgspec.Struct, frozen=True, gc=False, kw_only=True):
 
     Attributes:
         free: before. frees: what the gang's leaving adds. needs: of one pod of the reclaimer.
-        fits: pods of the reclaimer that would fit. short: for one pod, where none would fit.
-    """
+        fits: pods of the reclaimer that would fit. short: for one pod, where none would fit."""
 
     node: str
     resource: str
@@ -143,8 +134,7 @@ class Candidate(msgspec.Struct, frozen=True, gc=False, kw_only=True):
 
     The cost is the one by which victims are chosen, as it was at that moment: queue priority, then gang priority, then
     work lost. ``frees_milli``: milli-cards of all types (milli-cores where no cards were asked for). ``alone``: where
-    room decided, what there would have been.
-    """
+    room decided, what there would have been."""
 
     gang: str
     queue: str
@@ -157,11 +147,9 @@ class Candidate(msgspec.Struct, frozen=True, gc=False, kw_only=True):
 
 
 class QueueMoment(msgspec.Struct, frozen=True, gc=False, kw_only=True):
-    """A queue that gains or loses in a reclaim: its quota at that moment, its use before and after.
-
-    Use is what is bound, running or promised; pods that leave do not count. Cards: those that moved. A card that
-    ``quota`` does not name has no limit; cpu and memory 0 in it mean no limit.
-    """
+    """A queue that gains or loses in a reclaim: its quota at that moment, its use before and after. Use is what is
+    bound, running or promised; pods that leave do not count. Cards: those that moved. A card that ``quota`` does not
+    name has no limit; cpu and memory 0 in it mean no limit."""
 
     queue: str
     quota: Amount
@@ -170,11 +158,9 @@ class QueueMoment(msgspec.Struct, frozen=True, gc=False, kw_only=True):
 
 
 class Reclaim(msgspec.Struct, frozen=True, gc=False, kw_only=True):
-    """Which gang needed what, which gangs were evicted, and why that was allowed.
-
-    ``queues``, ``candidates`` (by what they cost, bounded) and ``more_candidates`` (how many more there were) are not
-    part of the contract's document; the host stores them.
-    """
+    """Which gang needed what, which gangs were evicted, and why that was allowed. ``queues``, ``candidates`` (by what
+    they cost, bounded) and ``more_candidates`` (how many more there were) are not part of the contract's document; the
+    host stores them."""
 
     reclaimer: str
     queue: str
@@ -208,8 +194,7 @@ class Result(msgspec.Struct, frozen=True, gc=False, kw_only=True):
         binds: pods that get a place. pipelined: promises of room that is being freed. evictions: pods that leave.
         podgroups, queues: as they are once this is carried out; cards in milli-cards.
         reclaims: what each gang took and from which. reasons: why gangs wait. events: for Kubernetes.
-        timings_ms: milliseconds by step; empty without a timer.
-    """
+        timings_ms: milliseconds by step; empty without a timer."""
 
     now: float
     binds: Sequence[Bind] = ()

@@ -1,7 +1,5 @@
 """PodDisruptionBudgets: how many pods of a kind may be missing at once."""
 
-from __future__ import annotations
-
 import msgspec
 
 from scheduler_core.model.pod import Pod
@@ -15,8 +13,7 @@ class DisruptionBudget(msgspec.Struct, frozen=True, gc=False, kw_only=True):
         selector: over the labels of pods of its namespace; None selects nothing, an empty one every pod.
         allowed: ``status.disruptionsAllowed``; None = the object has no status, then the spec is counted out.
         min_available, max_unavailable: as written, a number or a percentage; empty = unset.
-        disrupted: pods (names) whose eviction ``status`` counts already.
-    """
+        disrupted: pods (names) whose eviction ``status`` counts already."""
 
     namespace: str
     name: str
@@ -28,7 +25,6 @@ class DisruptionBudget(msgspec.Struct, frozen=True, gc=False, kw_only=True):
 
     @property
     def key(self) -> str:
-        """``namespace/name``."""
         return f"{self.namespace}/{self.name}"
 
     def covers(self, pod: Pod) -> bool:

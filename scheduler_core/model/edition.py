@@ -1,7 +1,5 @@
-"""Sorted lists that know how they differ from earlier editions of themselves.
-
-A reader of one edition after the other need not compare them value by value.
-"""
+"""Sorted lists that know how they differ from earlier editions of themselves. A reader of one edition after the other
+need not compare them value by value."""
 
 from __future__ import annotations
 
@@ -26,11 +24,8 @@ _LOOKS = 1000
 
 
 class Step(msgspec.Struct, frozen=True, gc=False):
-    """From one edition to the next, positions ascending.
-
-    Attributes:
-        removed: (position in the old edition, key). added, changed: (position in the new edition, key, value).
-    """
+    """From one edition to the next, positions ascending. ``removed``: (position in the old edition, key). ``added``,
+    ``changed``: (position in the new edition, key, value)."""
 
     removed: list[tuple[int, str]] = []
     added: list[tuple[int, str, Any]] = []
@@ -38,11 +33,8 @@ class Step(msgspec.Struct, frozen=True, gc=False):
 
 
 class Edition(Sequence[Value]):
-    """Values in the order of their keys, made by a :class:`Series`; equal to a plain tuple of the same.
-
-    Attributes:
-        series: who made it. number: which edition it is.
-    """
+    """Values in the order of their keys, made by a :class:`Series`; equal to a plain tuple of the same. ``series``: who
+    made it. ``number``: which edition it is."""
 
     __slots__ = ("_blocks", "_looks", "_size", "_starts", "_values", "number", "series")
 
@@ -55,7 +47,6 @@ class Edition(Sequence[Value]):
 
     @property
     def values(self) -> tuple[Value, ...]:
-        """All of them as a tuple, made once."""
         if self._values is None:
             self._values = tuple(chain.from_iterable(self._blocks))
         return self._values
@@ -111,11 +102,9 @@ class Edition(Sequence[Value]):
 
 
 class Series(Generic[Value]):
-    """Values by key, given out as editions; the last few steps are kept.
-
-    Keys and values lie in blocks, and editions share the blocks that did not change: a list of 100,000 costs more to
-    copy than the changes of one session are worth.
-    """
+    """Values by key, given out as editions; the last few steps are kept. Keys and values lie in blocks, and editions
+    share the blocks that did not change: a list of 100,000 costs more to copy than the changes of one session are
+    worth."""
 
     def __init__(self) -> None:
         self._keys: list[tuple[str, ...]] = []
@@ -131,10 +120,8 @@ class Series(Generic[Value]):
         return self._edition
 
     def change(self, changes: Mapping[str, Value | None]) -> Edition[Value]:
-        """The next edition, with these values under their keys; None takes a key out.
-
-        O(changes x block + blocks); the very same edition when nothing changes.
-        """
+        """The next edition, with these values under their keys; None takes a key out. O(changes x block + blocks); the
+        very same edition when nothing changes."""
         if not changes:
             return self._edition
         step, differs = self._enter(changes)
@@ -225,11 +212,8 @@ class Series(Generic[Value]):
     def _merge_block(
         self, block: int, changed: list[str], changes: Mapping[str, Value | None], old: int, new: int, step: Step
     ) -> tuple[list[str], list[Value]]:
-        """Keys and values of a block with the changes, which are noted in ``step``.
-
-        Args:
-            old, new: position of the block's first entry, before and after.
-        """
+        """Keys and values of a block with the changes, which are noted in ``step``. ``old``, ``new``: position of the
+        block's first entry, before and after."""
         keys, values = self._keys[block], self._values[block]
         new_keys, new_values = list[str](), list[Value]()
         at = 0
@@ -259,10 +243,7 @@ class Series(Generic[Value]):
 
 def step_between(before: Sequence[Value], after: Sequence[Value], keys: Sequence[str]) -> Step | None:
     """The step between two lists whose unchanged values are the very same objects; None when these changed places.
-
-    Args:
-        keys: of ``before``, by position. Values have ``namespace`` and ``name``, or only ``name``.
-    """
+    ``keys``: of ``before``, by position. Values have ``namespace`` and ``name``, or only ``name``."""
     if before is after:
         return Step()
     old, new = set(map(id, before)), set(map(id, after))

@@ -1,7 +1,5 @@
 """The one exception for input that cannot be used."""
 
-from __future__ import annotations
-
 from typing import Any
 
 
@@ -11,26 +9,17 @@ class BadInput(ValueError):
     Attributes:
         code: stable machine word, e.g. ``unknown_plugin``, ``bad_quantity``, ``queue_cycle``.
         file, line, path: where (``path`` is a pointer such as ``items[3].spec.capability.cpu``).
-        value: what was found there. hint: what would be right.
-    """
+        value: what was found there. hint: what would be right."""
 
     def __init__(
-        self,
-        code: str,
-        message: str,
-        *,
-        file: str | None = None,
-        path: str | None = None,
-        line: int | None = None,
-        value: Any = None,
-        hint: str | None = None,
-    ) -> None:
+        self, code: str, message: str, *, file: str | None = None, path: str | None = None, line: int | None = None,
+        value: Any = None, hint: str | None = None,
+    ) -> None:  # fmt: skip
         super().__init__(message)
         self.code, self.message = code, message
         self.file, self.path, self.line, self.value, self.hint = file, path, line, value, hint
 
     def to_json(self) -> dict[str, Any]:
-        """The error document of the contracts."""
         return {
             "error": {
                 "code": self.code,

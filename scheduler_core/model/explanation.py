@@ -1,21 +1,14 @@
 """All that a session knows about one gang that waits: every node and every possible victim, each with its reason."""
 
-from __future__ import annotations
-
 import msgspec
 
 from scheduler_core.model.reason import Reason
 
 
 class NodeCandidate(msgspec.Struct, frozen=True, gc=False, kw_only=True):
-    """One node and one kind of member.
-
-    Attributes:
-        fits: ``now``, ``later`` (once what leaves has left) or empty.
-        refusal: the first obstacle, empty where it fits.
-        resource, requested, free: where an amount is short, in the units of the result (milli-cores, bytes, counts).
-        score: what the policy gives the node.
-    """
+    """One node and one kind of member. ``fits``: ``now``, ``later`` (once what leaves has left) or empty. ``refusal``:
+    the first obstacle, empty where it fits. ``resource``, ``requested``, ``free``: where an amount is short, in the
+    units of the result (milli-cores, bytes, counts). ``score``: what the policy gives the node."""
 
     node: str
     fits: str = ""
@@ -42,12 +35,9 @@ class VictimCandidate(msgspec.Struct, frozen=True, gc=False, kw_only=True):
 
 
 class Explanation(msgspec.Struct, frozen=True, gc=False, kw_only=True):
-    """What a session says of one gang.
-
-    Attributes:
-        reason: None when nothing keeps it waiting. phase: after the session. decision: what it got, one sentence.
-        quota: sentence about the first limit of its queue that it meets, empty = none.
-    """
+    """What a session says of one gang. ``reason``: None when nothing keeps it waiting. ``phase``: after the session.
+    ``decision``: what it got, one sentence. ``quota``: sentence about the first limit of its queue that it meets, empty
+    = none."""
 
     podgroup: str
     queue: str

@@ -1,7 +1,5 @@
 """Editions of a list whose changes are reported one by one, long before the next edition is asked for."""
 
-from __future__ import annotations
-
 from collections import deque
 from typing import Any
 
@@ -14,11 +12,9 @@ _BATCH = 64
 
 
 class Journal(Series[Value]):
-    """A series that takes one change at a time, and writes them down in batches as they come.
-
-    So an edition costs little when it is asked for. What has changed is known by key and not by position. A change
-    may carry a remark for readers of the difference.
-    """
+    """A series that takes one change at a time, and writes them down in batches as they come. So an edition costs
+    little when it is asked for. What has changed is known by key and not by position. A change may carry a remark for
+    readers of the difference."""
 
     def __init__(self) -> None:
         super().__init__()

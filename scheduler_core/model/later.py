@@ -1,10 +1,5 @@
-"""Lists whose entries are made when they are read.
-
-A session over 100,000 tasks decides in less time than it takes to make an object for each decision, and most of these
-objects are never read.
-"""
-
-from __future__ import annotations
+"""Lists whose entries are made when they are read. A session over 100,000 tasks decides in less time than it takes to
+make an object for each decision, and most of these objects are never read."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TypeVar, overload
@@ -13,11 +8,8 @@ Value = TypeVar("Value")
 
 
 class Later(Sequence[Value]):
-    """A tuple that is made on first use; equal to the tuple.
-
-    Args:
-        size: how many entries there will be. make: gives them; called once at most.
-    """
+    """A tuple that is made on first use; equal to the tuple. ``size``: how many entries there will be. ``make``: gives
+    them; called once at most."""
 
     __slots__ = ("_make", "_size", "_values")
 
@@ -28,7 +20,6 @@ class Later(Sequence[Value]):
 
     @property
     def values(self) -> tuple[Value, ...]:
-        """All entries."""
         if self._make is not None:
             # What they are made of can go once they are there.
             self._values, self._make = tuple(self._make()), None

@@ -1,7 +1,5 @@
 """What the scheduler keeps from one session to the next."""
 
-from __future__ import annotations
-
 import msgspec
 
 from scheduler_core.model.queued_pod import QueuedPod
@@ -14,8 +12,7 @@ class Reservation(msgspec.Struct, frozen=True, gc=False, kw_only=True):
 
     Attributes:
         pod, gang: namespace/name. node: where. card, card_indices: which cards there.
-        victims: pods that must be gone first. made, expires: seconds since the epoch.
-    """
+        victims: pods that must be gone first. made, expires: seconds since the epoch."""
 
     pod: str
     gang: str
@@ -28,12 +25,8 @@ class Reservation(msgspec.Struct, frozen=True, gc=False, kw_only=True):
 
 
 class Election(msgspec.Struct, frozen=True, gc=False, kw_only=True):
-    """The one gang that nodes are kept free for, until it starts or goes.
-
-    Attributes:
-        gang: namespace/name. nodes: by name, they take no other gang. since: when it was elected, seconds since the
-            epoch.
-    """
+    """The one gang that nodes are kept free for, until it starts or goes. ``gang``: namespace/name. ``nodes``: by name,
+    they take no other gang. ``since``: when it was elected, seconds since the epoch."""
 
     gang: str
     nodes: tuple[str, ...] = ()
@@ -41,13 +34,9 @@ class Election(msgspec.Struct, frozen=True, gc=False, kw_only=True):
 
 
 class Rest(msgspec.Struct, frozen=True, gc=False, kw_only=True):
-    """A gang that is left alone for a while.
-
-    Attributes:
-        gang: namespace/name, or the lasting name of what comes back under a new PodGroup. why: in words.
-        until: seconds since the epoch. seconds: how long; the next time it is twice as long.
-        cools: it was evicted, and rests for that alone: no longer the next time.
-    """
+    """A gang that is left alone for a while. ``gang``: namespace/name, or the lasting name of what comes back under a
+    new PodGroup. ``why``: in words. ``until``: seconds since the epoch. ``seconds``: how long; the next time it is
+    twice as long. ``cools``: it was evicted, and rests for that alone: no longer the next time."""
 
     gang: str
     why: str
@@ -58,11 +47,8 @@ class Rest(msgspec.Struct, frozen=True, gc=False, kw_only=True):
 
 class AssumedPod(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     """A bind that was decided and that the cluster has not shown yet: the pod holds its place until ``expires``.
-
-    Attributes:
-        pod: namespace/name. uid: of the pod then, a new one of the same name is another pod.
-        node: where. card, card_indices: which cards there. made, expires: seconds since the epoch; None = binding.
-    """
+    ``pod``: namespace/name. ``uid``: of the pod then, a new one of the same name is another pod. ``node``: where.
+    ``card``, ``card_indices``: which cards there. ``made``, ``expires``: seconds since the epoch; None = binding."""
 
     pod: str
     node: str
@@ -91,8 +77,7 @@ class Memory(msgspec.Struct, frozen=True, gc=False, kw_only=True):
         assumed: binds that the cluster has not shown yet, by pod.
         queue, cycle, move_cycle: the scheduling queue of the per-pod cycle, and its counters.
         seen: digest of what the cluster's nodes and quotas were after the session's decisions; where the next session
-            finds another one, something has happened that may help pods which wait.
-    """
+            finds another one, something has happened that may help pods which wait."""
 
     version: int = MEMORY_VERSION
     reservations: tuple[Reservation, ...] = ()

@@ -1,15 +1,11 @@
 """Nodes and what they can hold."""
 
-from __future__ import annotations
-
 import msgspec
 
 from scheduler_core.model.cards import NodeCards
 
 
 class Taint(msgspec.Struct, frozen=True, gc=False):
-    """As in ``spec.taints``."""
-
     key: str
     value: str = ""
     effect: str = "NoSchedule"
@@ -19,13 +15,10 @@ class Node(msgspec.Struct, frozen=True, gc=False, kw_only=True, omit_defaults=Tr
     """One node, immutable.
 
     Attributes:
-        cpu_milli, memory_mib, pods: allocatable.
-        cards: its cards by type, sorted by card name.
-        scalars: allocatable of extended resources that are not cards, in whole units.
-        unschedulable: cordoned.
+        cpu_milli, memory_mib, pods: allocatable. cards: its cards by type, sorted by card name.
+        scalars: allocatable of extended resources that are not cards, in whole units. unschedulable: cordoned.
         images: bytes of each container image on the node, by name with tag.
-        volume_limits: how many volumes of a driver may be attached; keys are what follows ``attachable-volumes-``.
-    """
+        volume_limits: how many volumes of a driver may be attached; keys are what follows ``attachable-volumes-``."""
 
     name: str
     uid: str = ""

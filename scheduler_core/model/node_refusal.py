@@ -1,10 +1,6 @@
-"""Why a node does not take a pod: the words of the built-in filters, a closed list.
-
-``numbers.nodes`` of a reason counts nodes by them. Beside these a node may be refused by an amount, as
-``<resource> in use`` or ``<resource> too small``, and by a plugin of one's own in its own words.
-"""
-
-from __future__ import annotations
+"""Why a node does not take a pod: the words of the built-in filters, a closed list. ``numbers.nodes`` of a reason
+counts nodes by them. Beside these a node may be refused by an amount, as ``<resource> in use`` or ``<resource> too
+small``, and by a plugin of one's own in its own words."""
 
 import enum
 

@@ -1,7 +1,5 @@
 """What agents on the nodes report beside the Node object: NUMA cells and measured use."""
 
-from __future__ import annotations
-
 import msgspec
 
 
@@ -12,9 +10,7 @@ class NumaTopology(msgspec.Struct, frozen=True, gc=False, kw_only=True, omit_def
         policy: topology manager policy of the kubelet: ``none``, ``best-effort``, ``restricted``, ``single-numa-node``.
         static_cpus: the kubelet gives whole CPUs away (CPU manager policy ``static``).
         cells: NUMA cell of each CPU, by CPU number. cores, sockets: likewise.
-        free: CPU numbers that are not given to any container.
-        reserved_milli: CPU set aside for the system.
-    """
+        free: CPU numbers that are not given to any container. reserved_milli: CPU set aside for the system."""
 
     name: str
     policy: str = "none"
@@ -27,11 +23,8 @@ class NumaTopology(msgspec.Struct, frozen=True, gc=False, kw_only=True, omit_def
 
 
 class NodeMetrics(msgspec.Struct, frozen=True, gc=False, kw_only=True):
-    """A NodeMetrics object: what was measured on a node.
-
-    Attributes:
-        at: seconds since the epoch. cpu_milli, memory_mib: use.
-    """
+    """A NodeMetrics object: what was measured on a node. ``at``: seconds since the epoch. ``cpu_milli``,
+    ``memory_mib``: use."""
 
     name: str
     at: float
@@ -40,7 +33,5 @@ class NodeMetrics(msgspec.Struct, frozen=True, gc=False, kw_only=True):
 
 
 class Namespace(msgspec.Struct, frozen=True, gc=False, kw_only=True):
-    """A namespace with its labels."""
-
     name: str
     labels: dict[str, str] = {}

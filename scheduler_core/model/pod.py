@@ -1,7 +1,5 @@
 """Pods as the scheduler sees them (a pod in a gang is a task)."""
 
-from __future__ import annotations
-
 import enum
 
 import msgspec
@@ -21,8 +19,6 @@ class ServiceType(enum.StrEnum):
 
 
 class PodPhase(enum.StrEnum):
-    """Kubernetes' own phases."""
-
     PENDING = "Pending"
     RUNNING = "Running"
     SUCCEEDED = "Succeeded"
@@ -47,16 +43,12 @@ class PreferredNodeTerm(msgspec.Struct, frozen=True, gc=False):
 
 
 class HostPort(msgspec.Struct, frozen=True, gc=False):
-    """A port that the pod takes on its node."""
-
     port: int
     protocol: str = "TCP"
     host_ip: str = "0.0.0.0"  # noqa: S104 - what Kubernetes means by none
 
 
 class OwnerReference(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
-    """Who made the pod."""
-
     kind: str
     name: str
     uid: str = ""
@@ -72,20 +64,17 @@ class Pod(msgspec.Struct, frozen=True, gc=False, kw_only=True, omit_defaults=Tru
         scheduled: when it was bound, as far as a cool-down asks for it; None = not known.
         nominated_node: ``status.nominatedNodeName``: where preemption makes room for it.
         cpu_milli, memory_mib: effective request (sum of containers, at least the largest init container, overhead).
-        scalars: other extended resources that are not cards, in whole units.
-        card: what it asks of cards, or None.
+        scalars: other extended resources that are not cards, in whole units. card: what it asks of cards, or None.
         card_indices: which cards of its node (row numbers within the node and card type) it holds, when known.
         group: name of its PodGroup in the same namespace; the serde fills it in for pods without one (see 5.3 of
             the semantics), so it is never empty for a pod that is to be scheduled.
-        preemptable: what the pod itself says; None = unset.
-        gated: has scheduling gates.
+        preemptable: what the pod itself says; None = unset. gated: has scheduling gates.
         relations: what it says of other pods; None = nothing.
         claims: names of the volume claims that it mounts, in its own namespace, those of ephemeral volumes included.
         images: of its containers, with their tag.
         numa_policy: annotation ``volcano.sh/numa-topology-policy``; empty = none.
         whole_cpus: CPUs that each container has to itself; only given where there is a ``numa_policy``, and empty
-            unless the pod is of QoS class Guaranteed.
-    """
+            unless the pod is of QoS class Guaranteed."""
 
     namespace: str
     name: str
@@ -126,7 +115,6 @@ class Pod(msgspec.Struct, frozen=True, gc=False, kw_only=True, omit_defaults=Tru
 
     @property
     def key(self) -> str:
-        """``namespace/name``."""
         return f"{self.namespace}/{self.name}"
 
     @property

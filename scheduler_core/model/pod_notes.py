@@ -1,7 +1,5 @@
 """What the tables want to know of a pod beyond what it says, worked out once, when it is decoded."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Hashable
 from struct import Struct
@@ -11,20 +9,15 @@ from scheduler_core.model.pod import Pod, PodPhase
 
 # What a pod says of itself, as an annotation or else a label, that some plugin reads to find where it may be.
 MARKS = (
-    "tidesched.io/card-model",
-    "tidesched.io/card-model-mode",
-    "tidesched.io/machine-group",
-    "volcano.sh/preemptable",
+    "tidesched.io/card-model", "tidesched.io/card-model-mode", "tidesched.io/machine-group", "volcano.sh/preemptable",
     "volcano.sh/revocable-zone",
-)
+)  # fmt: skip
 _MARKS = frozenset(MARKS)
 
 
 class Likeness:
-    """What pods have in common that go to the same places, as far as their own specs say.
-
-    One object serves all pods of equal ``key`` that one :class:`Likenesses` has met: it is found faster than a key.
-    """
+    """What pods have in common that go to the same places, as far as their own specs say. One object serves all pods of
+    equal ``key`` that one :class:`Likenesses` has met: it is found faster than a key."""
 
     __slots__ = ("key",)
 
@@ -58,8 +51,6 @@ class PodNotes(NamedTuple):
 
 
 class Likenesses:
-    """Makes notes of pods."""
-
     # Different likenesses that are kept apart; beyond that they are made anew, at no harm but to speed.
     _MOST = 50_000
 
@@ -67,7 +58,6 @@ class Likenesses:
         self._known: dict[Hashable, Likeness] = {}
 
     def notes_of(self, pod: Pod) -> PodNotes:
-        """The notes of one pod. O(size of its spec)."""
         key = _key(pod)
         like = self._known.get(key)
         if like is None:

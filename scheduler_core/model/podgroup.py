@@ -1,7 +1,5 @@
 """Gangs (PodGroups): pods that run together or not at all."""
 
-from __future__ import annotations
-
 import enum
 
 import msgspec
@@ -40,8 +38,6 @@ class EvictedPolicy(enum.StrEnum):
 
 
 class GangCondition(msgspec.Struct, frozen=True, gc=False, kw_only=True):
-    """One entry of ``status.conditions``."""
-
     type: str
     status: str = "True"
     reason: str = ""
@@ -49,12 +45,8 @@ class GangCondition(msgspec.Struct, frozen=True, gc=False, kw_only=True):
 
 
 class RolePods(msgspec.Struct, frozen=True, gc=False):
-    """Pods of one role that a controller makes once the gang is admitted.
-
-    Attributes:
-        count: how many. least: how many of them are among the fewest pods with which the gang may start.
-        pod: each of them; its name lacks the index.
-    """
+    """Pods of one role that a controller makes once the gang is admitted. ``count``: how many. ``least``: how many of
+    them are among the fewest pods with which the gang may start. ``pod``: each of them; its name lacks the index."""
 
     role: str
     count: int
@@ -122,7 +114,6 @@ class PodGroup(msgspec.Struct, frozen=True, gc=False, kw_only=True, omit_default
 
     @property
     def key(self) -> str:
-        """``namespace/name``."""
         return f"{self.namespace}/{self.name}"
 
     @property

@@ -1,19 +1,13 @@
 """The scheduler's policy: actions in order, plugins in tiers."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import msgspec
 
 
 class PluginOption(msgspec.Struct, frozen=True, gc=False, kw_only=True):
-    """One plugin of a tier.
-
-    Attributes:
-        switches: ``enableX``/``enabledX`` keys that were set, by extension point name in snake case (``reclaimable``).
-        arguments: checked against the plugin's declared arguments, with defaults filled in.
-    """
+    """One plugin of a tier. ``switches``: ``enableX``/``enabledX`` keys that were set, by extension point name in snake
+    case (``reclaimable``). ``arguments``: checked against the plugin's declared arguments, with defaults filled in."""
 
     name: str
     switches: dict[str, bool] = {}
@@ -33,11 +27,9 @@ class Policy(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     Attributes:
         actions: names in order. tiers: plugins that vote together, the first tier first.
         profiles: tiers for the pods of certain schedulers, in the order in which they decide; after ``tiers``.
-        action_arguments: from ``configurations``, by action.
-        compatibility: ``""`` or ``"volcano"``.
+        action_arguments: from ``configurations``, by action. compatibility: ``""`` or ``"volcano"``.
         source: the text it was read from.
-        warnings: what in it has no effect, one sentence each (only with ``compatibility: volcano``).
-    """
+        warnings: what in it has no effect, one sentence each (only with ``compatibility: volcano``)."""
 
     actions: tuple[str, ...]
     tiers: tuple[tuple[PluginOption, ...], ...]

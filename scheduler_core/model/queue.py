@@ -1,15 +1,11 @@
 """Queues and priority classes."""
 
-from __future__ import annotations
-
 import enum
 
 import msgspec
 
 
 class QueueState(enum.StrEnum):
-    """``status.state`` of a Queue."""
-
     OPEN = "Open"
     CLOSING = "Closing"
     CLOSED = "Closed"
@@ -18,10 +14,8 @@ class QueueState(enum.StrEnum):
 
 class NodeGroups(msgspec.Struct, frozen=True, gc=False, kw_only=True, omit_defaults=True):
     """``spec.affinity`` of a Queue: names of node groups (label ``volcano.sh/nodegroup-name``), in the order written.
-
-    Attributes:
-        required, preferred: its gangs may be there. denied: they may not. avoided: they may, but rather not.
-    """
+    ``required``, ``preferred``: its gangs may be there. ``denied``: they may not. ``avoided``: they may, but rather
+    not."""
 
     required: tuple[str, ...] = ()
     preferred: tuple[str, ...] = ()
@@ -43,8 +37,7 @@ class Queue(msgspec.Struct, frozen=True, gc=False, kw_only=True, omit_defaults=T
         deserved, guarantee: as in the spec, by resource name (cpu milli, memory MiB, others in thousandths).
         node_groups: ``spec.affinity``; None = it says nothing.
         made: True for a ``default`` queue that the snapshot lacked.
-        problem: why it cannot be used as written, e.g. a broken quota annotation or a parent cycle.
-    """
+        problem: why it cannot be used as written, e.g. a broken quota annotation or a parent cycle."""
 
     name: str
     uid: str = ""
@@ -73,8 +66,6 @@ class Queue(msgspec.Struct, frozen=True, gc=False, kw_only=True, omit_defaults=T
 
 
 class PriorityClass(msgspec.Struct, frozen=True, gc=False, kw_only=True):
-    """A named pod priority."""
-
     name: str
     value: int
     global_default: bool = False

@@ -1,15 +1,11 @@
 """A pod that waits in the scheduling queue of the per-pod cycle."""
 
-from __future__ import annotations
-
 import enum
 
 import msgspec
 
 
 class Where(enum.StrEnum):
-    """Which of the three queues."""
-
     ACTIVE = "active"
     BACKING_OFF = "backoff"
     UNSCHEDULABLE = "unschedulable"
@@ -22,8 +18,7 @@ class QueuedPod(msgspec.Struct, frozen=True, gc=False, kw_only=True):
         pod: namespace/name. where: its queue.
         attempts: how often it was tried. tried: when it was last put aside, seconds since the epoch.
         digest: what it looked like then; another one means an update.
-        nominated: node that preemption makes room on for it, empty = none.
-    """
+        nominated: node that preemption makes room on for it, empty = none."""
 
     pod: str
     where: Where = Where.ACTIVE

@@ -1,7 +1,5 @@
 """Why a gang waits: a closed code with numbers; the sentence is made where it is shown."""
 
-from __future__ import annotations
-
 import enum
 
 import msgspec
@@ -35,12 +33,7 @@ class ReasonCode(enum.StrEnum):
 # What kind of change may end a reason: more quota of the queue; or more free cards, where no quota is in the way.
 ENDED_BY_QUOTA = frozenset({ReasonCode.WAITING_FOR_QUOTA, ReasonCode.EXCEEDS_MAX_QUOTA})
 ENDED_BY_CARDS = frozenset(
-    {
-        ReasonCode.WAITING_FOR_CARDS,
-        ReasonCode.FRAGMENTED,
-        ReasonCode.OVER_COMMITTED,
-        ReasonCode.RECLAIM_FORBIDDEN,
-    }
+    {ReasonCode.WAITING_FOR_CARDS, ReasonCode.FRAGMENTED, ReasonCode.OVER_COMMITTED, ReasonCode.RECLAIM_FORBIDDEN}
 )
 # The end of another gang may end these: it makes room, or gives quota back. Where taking back is forbidden it is waited
 # for the gangs that may go, and nothing is tried.
@@ -52,20 +45,15 @@ ENDED_BY_AN_END = (ENDED_BY_CARDS - {ReasonCode.RECLAIM_FORBIDDEN}) | {
 # A promise to another gang of the same queue, admitted and without its cards, may be the cause of these.
 BEHIND_A_PROMISE = frozenset(
     {
-        ReasonCode.WAITING_FOR_QUOTA,
-        ReasonCode.OVER_COMMITTED,
-        ReasonCode.WAITING_FOR_CARDS,
+        ReasonCode.WAITING_FOR_QUOTA, ReasonCode.OVER_COMMITTED, ReasonCode.WAITING_FOR_CARDS,
         ReasonCode.BEHIND_HIGHER_PRIORITY,
     }
-)
+)  # fmt: skip
 
 
 class Holder(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
-    """A gang that holds some of what is asked for; ``amount`` in the unit of the reason's resource.
-
-    Attributes:
-        promised_since: where some of it is only promised to an admitted gang, since when; seconds since the epoch.
-    """
+    """A gang that holds some of what is asked for; ``amount`` in the unit of the reason's resource. ``promised_since``:
+    where some of it is only promised to an admitted gang, since when; seconds since the epoch."""
 
     gang: str
     queue: str
@@ -79,11 +67,8 @@ class ReasonNumbers(msgspec.Struct, frozen=True, gc=False, kw_only=True, omit_de
     Attributes:
         field: path of the field that the scheduler does not support.
         resource: card name (``A|B`` for a choice), ``cpu``, ``memory``, ``pods`` or another resource of a node.
-        requested, limit, allocated, inqueue, free, short: of that resource.
-        holders: at most ten, the largest first.
-        position: place in the queue, 1 = next.
-        nodes: how many nodes said no, by reason.
-    """
+        requested, limit, allocated, inqueue, free, short: of that resource. holders: at most ten, the largest first.
+        position: place in the queue, 1 = next. nodes: how many nodes said no, by reason."""
 
     field: str | None = None
     resource: str | None = None

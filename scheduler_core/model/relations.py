@@ -1,20 +1,14 @@
 """What a pod says of other pods: affinity, anti-affinity and topology spread constraints."""
 
-from __future__ import annotations
-
 import msgspec
 
 from scheduler_core.model.selector import LabelSelector
 
 
 class PodSubject(msgspec.Struct, frozen=True, gc=False):
-    """Which pods a term speaks of.
-
-    Attributes:
-        namespaces: those of the term, or the pod's own where the term names none and selects none.
-        namespace_selector: labels of further namespaces; None = no further ones.
-        selector: labels of the pods; None matches none.
-    """
+    """Which pods a term speaks of. ``namespaces``: those of the term, or the pod's own where the term names none and
+    selects none. ``namespace_selector``: labels of further namespaces; None = no further ones. ``selector``: labels of
+    the pods; None matches none."""
 
     namespaces: tuple[str, ...]
     namespace_selector: LabelSelector | None
@@ -42,8 +36,7 @@ class SpreadConstraint(msgspec.Struct, frozen=True, gc=False, kw_only=True):
         hard: ``DoNotSchedule``; else ``ScheduleAnyway``, which only counts in scores.
         min_domains: with fewer places than this the least loaded one counts as empty; 1 where the pod says nothing.
         honor_affinity: nodes that the pod's selector or affinity rules out are no places (``nodeAffinityPolicy``).
-        honor_taints: nor are nodes whose taints it does not tolerate (``nodeTaintsPolicy``).
-    """
+        honor_taints: nor are nodes whose taints it does not tolerate (``nodeTaintsPolicy``)."""
 
     subject: PodSubject
     topology_key: str
@@ -55,11 +48,8 @@ class SpreadConstraint(msgspec.Struct, frozen=True, gc=False, kw_only=True):
 
 
 class Relations(msgspec.Struct, frozen=True, gc=False, kw_only=True):
-    """All that one pod says of others.
-
-    Attributes:
-        affinity, anti_affinity: required terms; each of them must hold. preferred: wishes of both kinds.
-    """
+    """All that one pod says of others. ``affinity``, ``anti_affinity``: required terms; each of them must hold.
+    ``preferred``: wishes of both kinds."""
 
     affinity: tuple[PodTerm, ...] = ()
     anti_affinity: tuple[PodTerm, ...] = ()

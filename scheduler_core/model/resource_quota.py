@@ -1,7 +1,5 @@
 """ResourceQuotas: what the pods of a namespace may ask for together."""
 
-from __future__ import annotations
-
 import msgspec
 
 
@@ -13,8 +11,7 @@ class ResourceQuota(msgspec.Struct, frozen=True, gc=False, kw_only=True):
         used: ``status.used`` of the same names; None = the object has no status.
         scopes: ``spec.scopes`` and the scopes of ``spec.scopeSelector`` that only say whether a pod is in.
         priority_classes: pods of one of these classes only; None = of any.
-        other_classes: pods of these classes are not counted.
-    """
+        other_classes: pods of these classes are not counted."""
 
     namespace: str
     name: str
@@ -26,5 +23,4 @@ class ResourceQuota(msgspec.Struct, frozen=True, gc=False, kw_only=True):
 
     @property
     def key(self) -> str:
-        """``namespace/name``."""
         return f"{self.namespace}/{self.name}"

@@ -1,8 +1,5 @@
-"""Amounts of resources in canonical integer units.
-
-Units: CPU in milli-cores, memory in MiB, cards in milli-cards (1000 is one whole card), so that
-adding and taking away again restores the very same number.
-"""
+"""Amounts of resources in canonical integer units. Units: CPU in milli-cores, memory in MiB, cards in milli-cards (1000
+is one whole card), so that adding and taking away again restores the very same number."""
 
 from __future__ import annotations
 
@@ -69,11 +66,8 @@ class TooLarge(ValueError):
 
 
 def parse_quantity(value: str | int | float) -> Decimal:
-    """Read a Kubernetes quantity (``"100m"``, ``"2Gi"``, ``4``, ``"1e3"``) into its exact value.
-
-    Raises:
-        ValueError: not a quantity, or negative; the text names the value and an example.
-    """
+    """Read a Kubernetes quantity (``"100m"``, ``"2Gi"``, ``4``, ``"1e3"``) into its exact value. Raises ValueError: not
+    a quantity, or negative; the text names the value and an example."""
     text = str(value).strip()
     number, suffix = text, ""
     for candidate in ("Ki", "Mi", "Gi", "Ti", "Pi", "Ei"):
@@ -142,13 +136,8 @@ def cards_to_json(milli: int) -> int | float:
 
 
 class Amount(msgspec.Struct, frozen=True, gc=False):
-    """CPU, memory and cards by card type.
-
-    Attributes:
-        cpu_milli: milli-cores.
-        memory_mib: MiB.
-        cards: milli-cards by card name; a name may be a choice ``A|B``. Zeros are left out.
-    """
+    """CPU, memory and cards by card type. ``cpu_milli``: milli-cores. ``memory_mib``: MiB. ``cards``: milli-cards by
+    card name; a name may be a choice ``A|B``. Zeros are left out."""
 
     cpu_milli: int = 0
     memory_mib: int = 0

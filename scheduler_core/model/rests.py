@@ -1,7 +1,5 @@
 """Gangs that are left alone for a while: prolonging, and who rests at a moment."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 from scheduler_core.model.memory import Rest

@@ -1,10 +1,6 @@
-"""The rules by which pods are taken and kept, a closed list: each a sentence with places for what it speaks of.
-
-Results and records hold the sentence; :func:`rule_of_text` finds the rule and what it speaks of again, so that a reader
-can be shown it in another language. Plugins of one's own may give sentences of their own.
-"""
-
-from __future__ import annotations
+"""The rules by which pods are taken and kept, a closed list: each a sentence with places for what it speaks of. Results
+and records hold the sentence; :func:`rule_of_text` finds the rule and what it speaks of again, so that a reader can be
+shown it in another language. Plugins of one's own may give sentences of their own."""
 
 import enum
 import re
@@ -73,7 +69,6 @@ class Rule(enum.StrEnum):
     LATER_BY_NAME = "costs as much as a gang of the chosen set whose place it could take, and comes later by name"
 
     def text(self, **about: object) -> str:
-        """The sentence with what it speaks of."""
         return self.value.format(**about) if about else self.value
 
 

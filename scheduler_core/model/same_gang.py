@@ -1,16 +1,11 @@
 """Which PodGroup goes on from an earlier one: a controller that restarts a workload makes its PodGroup anew."""
 
-from __future__ import annotations
-
 from scheduler_core.model.podgroup import PodGroup
 
 
 def lasting_name(group: PodGroup) -> str:
-    """Name that stays the same when a controller makes the PodGroup anew: its owner's, else its own.
-
-    Returns:
-        ``namespace/kind/name`` of the owner, or ``namespace/name`` of a PodGroup without one.
-    """
+    """Name that stays the same when a controller makes the PodGroup anew: its owner's, else its own. Returns:
+    ``namespace/kind/name`` of the owner, or ``namespace/name`` of a PodGroup without one."""
     if group.owner_kind and group.owner_name:
         return f"{group.namespace}/{group.owner_kind}/{group.owner_name}"
     return f"{group.namespace}/{group.name}"
@@ -26,8 +21,7 @@ def goes_on(group: PodGroup, *, owner_uid: str, at: float) -> bool:
 
     Args:
         owner_uid: uid of the earlier PodGroup's owner, empty = not known.
-        at: a time at which the earlier one was there, seconds since the epoch.
-    """
+        at: a time at which the earlier one was there, seconds since the epoch."""
     if group.owner_uid and owner_uid:
         return group.owner_uid == owner_uid
     if group.owner_created is not None:

@@ -1,15 +1,11 @@
 """Selectors over labels, of nodes and of pods."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 import msgspec
 
 
 class NodeSelectorRequirement(msgspec.Struct, frozen=True, gc=False):
-    """One line of a selector: ``key operator values``."""
-
     key: str
     operator: str
     values: tuple[str, ...] = ()

@@ -1,7 +1,5 @@
 """The immutable input of a session."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import msgspec
@@ -26,8 +24,7 @@ class Snapshot(msgspec.Struct, frozen=True, gc=False, kw_only=True, omit_default
     Attributes:
         nodes, queues, priority_classes: by name.
         pods: by namespace/name; those of other schedulers too, they take room.
-        pod_groups: by namespace/name, the made ones included.
-        card_types: discovered from the nodes, by name.
+        pod_groups: by namespace/name, the made ones included. card_types: discovered from the nodes, by name.
         namespaces: those that are known with their labels, by name.
         claims, volumes, storage_classes: by namespace/name, name, name.
         resource_quotas, disruption_budgets: by namespace/name.
@@ -35,8 +32,7 @@ class Snapshot(msgspec.Struct, frozen=True, gc=False, kw_only=True, omit_default
         schedulers: pods with one of these ``schedulerName`` are to be scheduled.
         latest: the latest timestamp seen in the input, seconds since the epoch (the default of ``now``).
         passed_over: kinds that were in the input and are not read, with their count.
-        warnings: what in the input could not be used as meant and was left aside, one sentence each, sorted.
-    """
+        warnings: what in the input could not be used as meant and was left aside, one sentence each, sorted."""
 
     nodes: Sequence[Node] = ()
     pods: Sequence[Pod] = ()

@@ -1,7 +1,5 @@
 """Volumes as far as they decide where a pod may be."""
 
-from __future__ import annotations
-
 import msgspec
 
 from scheduler_core.model.selector import LabelSelector, NodeSelectorTerm
@@ -16,8 +14,7 @@ class VolumeClaim(msgspec.Struct, frozen=True, gc=False, kw_only=True, omit_defa
         access_modes: as written. mode: ``Filesystem`` or ``Block``. size: bytes asked for.
         selector: labels of the volumes that will do; empty = any.
         selected_node: node for which a volume is being made (``volume.kubernetes.io/selected-node``).
-        lost: its volume is gone. leaving: it has a deletion timestamp.
-    """
+        lost: its volume is gone. leaving: it has a deletion timestamp."""
 
     namespace: str
     name: str
@@ -33,7 +30,6 @@ class VolumeClaim(msgspec.Struct, frozen=True, gc=False, kw_only=True, omit_defa
 
     @property
     def key(self) -> str:
-        """``namespace/name``."""
         return f"{self.namespace}/{self.name}"
 
 
@@ -44,8 +40,7 @@ class Volume(msgspec.Struct, frozen=True, gc=False, kw_only=True, omit_defaults=
         capacity: bytes. claim: ``namespace/name`` of the claim it belongs to; empty = of none.
         nodes: required node affinity, a disjunction; None = any node.
         driver: what attaches it (a CSI driver, or the short name of an in-tree one); empty = nothing is attached.
-        handle: its name at the driver. available: phase Available or not given.
-    """
+        handle: its name at the driver. available: phase Available or not given."""
 
     name: str
     storage_class: str = ""
@@ -61,12 +56,8 @@ class Volume(msgspec.Struct, frozen=True, gc=False, kw_only=True, omit_defaults=
 
 
 class StorageClass(msgspec.Struct, frozen=True, gc=False, kw_only=True, omit_defaults=True):
-    """A StorageClass.
-
-    Attributes:
-        waits: ``volumeBindingMode: WaitForFirstConsumer``. default: marked as the cluster's default class.
-        topologies: ``allowedTopologies``, a disjunction; None = any node.
-    """
+    """A StorageClass. ``waits``: ``volumeBindingMode: WaitForFirstConsumer``. ``default``: marked as the cluster's
+    default class. ``topologies``: ``allowedTopologies``, a disjunction; None = any node."""
 
     name: str
     provisioner: str = ""

@@ -1,7 +1,5 @@
 """The built-in plugins: an explicit table by the name that a policy file uses."""
 
-from __future__ import annotations
-
 from scheduler_core.framework.plugin import Plugin
 from scheduler_core.plugins.binpack import Binpack
 from scheduler_core.plugins.capacity import Capacity
@@ -38,36 +36,9 @@ from scheduler_core.plugins.usage import Usage
 PLUGINS: dict[str, type[Plugin]] = {
     plugin.name: plugin
     for plugin in (
-        Binpack,
-        Capacity,
-        CapacityCard,
-        CardModel,
-        Cdp,
-        Conformance,
-        Coscheduling,
-        DefaultPreemption,
-        DeviceShare,
-        Drf,
-        Extender,
-        Fragmentation,
-        Gang,
-        MachineGroup,
-        NodeGroup,
-        NodeOrder,
-        NumaAware,
-        Overcommit,
-        Pdb,
-        Predicates,
-        Priority,
-        PrioritySort,
-        Proportion,
-        RequestedToCapacityRatio,
-        Rescheduling,
-        Reservation,
-        ResourceQuotas,
-        Sla,
-        TaskTopology,
-        Tdm,
-        Usage,
+        Binpack, Capacity, CapacityCard, CardModel, Cdp, Conformance, Coscheduling, DefaultPreemption, DeviceShare, Drf,
+        Extender, Fragmentation, Gang, MachineGroup, NodeGroup, NodeOrder, NumaAware, Overcommit, Pdb, Predicates,
+        Priority, PrioritySort, Proportion, RequestedToCapacityRatio, Rescheduling, Reservation, ResourceQuotas, Sla,
+        TaskTopology, Tdm, Usage,
     )
-}
+}  # fmt: skip

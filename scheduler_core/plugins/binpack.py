@@ -5,10 +5,7 @@ resources that the task asks for and the policy names, divided by the sum of the
 over its capacity. Cpu and memory always take part, other resources only where ``binpack.resources`` names them.
 Source: volcano-semantics 4.7. On purpose: used is what will be used once all that leaves has left, promises included,
 so that packing does not chase room that is about to be free (``compatibility: volcano``: what leaves counts, promises
-do not); a card type may be named as well as its Kubernetes resource; a negative weight is an error, not 1.
-"""
-
-from __future__ import annotations
+do not); a card type may be named as well as its Kubernetes resource; a negative weight is an error, not 1."""
 
 from collections.abc import Sequence
 from typing import ClassVar
@@ -19,7 +16,7 @@ from scheduler_core.framework.forms import Form, Term
 from scheduler_core.framework.kernels.terms import PACK
 from scheduler_core.framework.named_resources import NamedResources
 from scheduler_core.framework.node_scores import ScoredByTerms
-from scheduler_core.framework.plugin import Argument
+from scheduler_core.framework.plugin import Argument, number
 from scheduler_core.framework.session import Session
 from scheduler_core.state.status import Floats
 
@@ -27,33 +24,22 @@ _MOST = 1_000_000
 
 
 class Binpack(ScoredByTerms):
-    """Packs nodes."""
-
     name: ClassVar[str] = "binpack"
     arguments: ClassVar[tuple[Argument, ...]] = (
+        number("binpack.weight", 1, (0, _MOST), "weight of the whole score"),
+        number("binpack.cpu", 1, (0, _MOST), "weight of cpu"),
+        number("binpack.memory", 1, (0, _MOST), "weight of memory"),
         Argument(
-            name="binpack.weight", type="int", default=1, minimum=0, maximum=_MOST, doc="weight of the whole score"
-        ),
-        Argument(name="binpack.cpu", type="int", default=1, minimum=0, maximum=_MOST, doc="weight of cpu"),
-        Argument(name="binpack.memory", type="int", default=1, minimum=0, maximum=_MOST, doc="weight of memory"),
-        Argument(
-            name="binpack.resources",
-            type="list",
-            default=[],
+            name="binpack.resources", type="list", default=[],
             doc="further resources that count, such as `nvidia.com/gpu` or a card type: names, or one text with commas",
         ),
         Argument(
-            name="binpack.resources.<name>",
-            type="int",
-            default={},
-            minimum=0,
-            maximum=_MOST,
+            name="binpack.resources.<name>", type="int", default={}, minimum=0, maximum=_MOST,
             doc="weight of one of them, 1 where it is not given",
         ),
-    )
+    )  # fmt: skip
 
     def open(self, session: Session) -> None:
-        """Read the weights."""
         super().open(session)
         extra = list(dict.fromkeys(self.values["binpack.resources"]))
         own = self.values["binpack.resources.<name>"]
@@ -62,7 +48,6 @@ class Binpack(ScoredByTerms):
         self._weights: Floats = np.array(weights, dtype=np.float64)
 
     def compiled_form(self, point: str) -> Sequence[Form] | None:
-        """One term."""
         if point != "node_order":
             return None
         scale = float(self.values["binpack.weight"])

@@ -10,10 +10,7 @@ deserves of everything that it asks for and names (upstream: of one such resourc
 line in something that is asked for and that the victim gives. A broken tree stops the gangs below the broken place,
 with the reason, and is a veto for victims there (upstream: the walk stops, and the next tier hands out victims). A
 gang without minResources is measured by its pods; of equal branches the older one goes first (upstream: the one with
-the oldest queue that gangs use). With ``compatibility: volcano`` as upstream.
-"""
-
-from __future__ import annotations
+the oldest queue that gangs use). With ``compatibility: volcano`` as upstream."""
 
 from collections.abc import Sequence
 from typing import ClassVar
@@ -31,7 +28,7 @@ from scheduler_core.algorithms.queue_entitlements import (
 from scheduler_core.framework.combine import Ballot, Opinion
 from scheduler_core.framework.demand import Demand, Shortfall
 from scheduler_core.framework.forms import Form, RowCeilings, RowLimits, ShareKey, StaticKey, Suspects
-from scheduler_core.framework.plugin import Argument, Plugin
+from scheduler_core.framework.plugin import Argument, Plugin, number
 from scheduler_core.framework.resource_rows import ResourceRows, columns, largest_share, unknown_card, waved
 from scheduler_core.framework.session import Session
 from scheduler_core.model.reason import ReasonCode
@@ -45,20 +42,14 @@ Level = tuple[float, bool, float, str]
 
 
 class Capacity(Plugin):
-    """Ceilings, lines and guarantees of queues."""
-
     name: ClassVar[str] = "capacity"
     guards: ClassVar[frozenset[str]] = frozenset({"reclaimable", "unified_evictable"})
     arguments: ClassVar[tuple[Argument, ...]] = (
-        Argument(
-            name="ancestorReclaimLevel",
-            type="int",
-            default=0,
-            minimum=0,
-            maximum=100,
-            doc="so many ancestors lend their line to a queue that takes back, and must be beyond it above a victim",
+        number(
+            "ancestorReclaimLevel", 0, (0, 100),
+            "so many ancestors lend their line to a queue that takes back, and must be beyond it above a victim",
         ),
-    )
+    )  # fmt: skip
 
     def open(self, session: Session) -> None:
         """Work out the tree and what each queue of it may have."""
@@ -138,7 +129,6 @@ class Capacity(Plugin):
         return largest_share(self._used(queue), line)
 
     def queue_deserved(self, queue: int) -> Amount:
-        """For the result."""
         return self.rows.amount(self.lines.deserved[queue])
 
     def _used(self, queue: int) -> list[int]:

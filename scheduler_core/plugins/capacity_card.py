@@ -11,10 +11,7 @@ any gang (k); an unknown card in a choice leaves the others (i); a pod that name
 queue counts cards (b); the flag cardUnlimitedCpuMemory holds from the first sum on (a); a task that was taken back is
 free to take any of its cards (n); absent cpu or memory is no limit; a reclaimer of unknown service type takes from
 no gang unless the argument says so. With ``compatibility: volcano`` as upstream in a to g, i, k, n, for absent cpu and
-memory and for unknown reclaimers, see :mod:`scheduler_core.framework.upstream_cards`.
-"""
-
-from __future__ import annotations
+memory and for unknown reclaimers, see :mod:`scheduler_core.framework.upstream_cards`."""
 
 from collections.abc import Sequence
 from typing import ClassVar
@@ -22,14 +19,13 @@ from typing import ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from scheduler_core.algorithms.tide import may_reclaim, refusal
 from scheduler_core.framework.combine import Ballot, Opinion
 from scheduler_core.framework.demand import Demand, Shortfall
 from scheduler_core.framework.extension_points import Where
 from scheduler_core.framework.forms import Ceilings, Claimants, Form, Limits, ShareKey, StaticKey, Suspects, Term
 from scheduler_core.framework.gang_votes import GangOpinion
 from scheduler_core.framework.kernels.terms import STATIC
-from scheduler_core.framework.plugin import Argument, Plugin
+from scheduler_core.framework.plugin import Argument, Plugin, number, switch
 from scheduler_core.framework.quota import Book, HardwareUse, beyond_written, queue_book
 from scheduler_core.framework.service_types import SERVICE_TYPES, service_codes
 from scheduler_core.framework.session import Session
@@ -42,56 +38,43 @@ from scheduler_core.state.queue_ledger import NO_LIMIT
 from scheduler_core.state.status import Bools, Floats
 from scheduler_core.state.task_class import TaskClass
 
+
+# The tide table: who may take back from whom. Source: document 000, volcano-semantics 4.11, contracts 3.2.
+def may_reclaim(reclaimer: ServiceType, *, unknown_allowed: bool = False) -> bool:
+    """True when a gang of this service type takes back from any other at all."""
+    return reclaimer is ServiceType.INFERENCE or (unknown_allowed and reclaimer is ServiceType.UNKNOWN)
+
+
+def refusal(reclaimer: ServiceType, victim: ServiceType, *, unknown_allowed: bool = False) -> str | None:
+    """The rule that protects the victim, or None when it may be taken."""
+    if not may_reclaim(reclaimer, unknown_allowed=unknown_allowed):
+        return Rule.TIDE_TAKER.text(kind=reclaimer.value)
+    if victim is not ServiceType.TRAINING:
+        return Rule.TIDE_VICTIM.text(kind=victim.value)
+    return None
+
+
 _SERVICE_TYPES = (ServiceType.INFERENCE.value, ServiceType.TRAINING.value)
 
 
 class CapacityCard(Plugin):
-    """Card quota and tide rules."""
-
     name: ClassVar[str] = "capacity-card"
     gangs_fall_whole: ClassVar[bool] = True
     guards: ClassVar[frozenset[str]] = frozenset({"preemptable", "reclaimable", "unified_evictable"})
     arguments: ClassVar[tuple[Argument, ...]] = (
+        number("overCommitFactor", 1.0, (1.0, 1000.0), "enqueue also needs used + inqueue + minimum <= total x factor"),
+        switch("cardUnlimitedCpuMemory", False, "tasks that ask for cards do not count against cpu and memory quotas"),
+        number("nodeOrderWeight", 1.0, (0.0, 1_000_000.0), "weight of the preference for the card named first in A|B"),
         Argument(
-            name="overCommitFactor",
-            type="float",
-            default=1.0,
-            minimum=1.0,
-            maximum=1000.0,
-            doc="enqueue also needs used + inqueue + minimum <= total x factor",
-        ),
-        Argument(
-            name="cardUnlimitedCpuMemory",
-            type="bool",
-            default=False,
-            doc="tasks that ask for cards do not count against cpu and memory quotas",
-        ),
-        Argument(
-            name="nodeOrderWeight",
-            type="float",
-            default=1.0,
-            minimum=0.0,
-            maximum=1_000_000.0,
-            doc="weight of the preference for the card named first in A|B",
-        ),
-        Argument(
-            name="podOwnerReferenceToServiceType",
-            type="map",
-            default={},
-            choices=_SERVICE_TYPES,
+            name="podOwnerReferenceToServiceType", type="map", default={}, choices=_SERVICE_TYPES,
             doc="service type by the kind of the pod's owner, where no annotation says it",
         ),
         Argument(
-            name="unknownReclaimer",
-            type="str",
-            default="deny",
-            choices=("deny", "allow"),
+            name="unknownReclaimer", type="str", default="deny", choices=("deny", "allow"),
             doc="whether a gang of unknown service type may take back from training",
         ),
-        Argument(
-            name="tidePreempt", type="bool", default=False, doc="the tide table guards preempt as it guards reclaim"
-        ),
-    )
+        switch("tidePreempt", False, "the tide table guards preempt as it guards reclaim"),
+    )  # fmt: skip
 
     def open(self, session: Session) -> None:
         """Sum the hardware once."""
@@ -256,13 +239,10 @@ class CapacityCard(Plugin):
                 choices[choice] = choices.get(choice, 0) + milli
         back = "reclaim" in session.policy.actions and self.reclaimer(gang) is None
         book = Book(
-            ReasonCode.OVER_COMMITTED,
-            ledger.axes.cards,
-            limits=self._most.tolist(),
-            used=self._hardware.in_use(back=back).tolist(),
-            promised=ledger.inqueue.sum(axis=1).tolist(),
+            ReasonCode.OVER_COMMITTED, ledger.axes.cards, limits=self._most.tolist(),
+            used=self._hardware.in_use(back=back).tolist(), promised=ledger.inqueue.sum(axis=1).tolist(),
             choices=choices,
-        )
+        )  # fmt: skip
         short = book.shortfall(demand.cpu_milli, demand.memory_mib, demand.all_cards())
         if short is None and demand.unknown:
             # Of a card that no node has there are none, whatever the factor.
@@ -304,14 +284,9 @@ class CapacityCard(Plugin):
     def _short(self, queue: int, row: int, label: str, asked: int, short: int) -> Shortfall:
         ledger = self.session.ledger
         return Shortfall(
-            code=ReasonCode.WAITING_FOR_QUOTA,
-            resource=label,
-            requested=asked,
-            limit=ledger.limit(queue, row),
-            allocated=ledger.in_use(queue, row),
-            short=short,
-            queue=ledger.queues[queue].name,
-        )
+            code=ReasonCode.WAITING_FOR_QUOTA, resource=label, requested=asked, limit=ledger.limit(queue, row),
+            allocated=ledger.in_use(queue, row), short=short, queue=ledger.queues[queue].name,
+        )  # fmt: skip
 
     def node_order(self, cls: TaskClass, where: Where) -> Floats:
         """100 x 0.5^index x weight for the leftmost card of ``A|B`` that the node has; float64."""

@@ -8,10 +8,7 @@ A node with a card of ``rareCards`` takes only pods that name one of the rare ca
 ``<vendor>/<device>.product`` or ``tidesched.io/card-model`` of the nodes. A slice of a card belongs to the model that
 it is cut from.
 Source: document 001 (card-type scheduling), contracts 4. There a wish becomes a node affinity and a filter keeps
-ordinary pods away; here both ways count as a wish, so that pods need not be rewritten.
-"""
-
-from __future__ import annotations
+ordinary pods away; here both ways count as a wish, so that pods need not be rewritten."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from typing import ClassVar
@@ -21,7 +18,7 @@ import numpy as np
 from scheduler_core.framework.forms import Form, Term
 from scheduler_core.framework.kernels.terms import STATIC
 from scheduler_core.framework.node_scores import ScoredByTerms
-from scheduler_core.framework.plugin import Argument
+from scheduler_core.framework.plugin import Argument, number
 from scheduler_core.framework.session import Session
 from scheduler_core.model.node_refusal import NodeRefusal
 from scheduler_core.state.status import Bools, Floats
@@ -35,28 +32,13 @@ PRODUCT_LABEL = ".product"
 
 
 class CardModel(ScoredByTerms):
-    """Card-type scheduling."""
-
     name: ClassVar[str] = "card-model"
     arguments: ClassVar[tuple[Argument, ...]] = (
-        Argument(
-            name="rareCards",
-            type="list",
-            default=[],
-            doc="card types whose nodes take only pods that name them",
-        ),
-        Argument(
-            name="weight",
-            type="int",
-            default=1,
-            minimum=0,
-            maximum=1_000_000,
-            doc="weight of a preferred model among the node scores",
-        ),
+        Argument(name="rareCards", type="list", default=[], doc="card types whose nodes take only pods that name them"),
+        number("weight", 1, (0, 1_000_000), "weight of a preferred model among the node scores"),
     )
 
     def open(self, session: Session) -> None:
-        """Find out which nodes have which models."""
         super().open(session)
         count = session.cards.count > 0
         self._nodes_with: dict[str, Bools] = {}
@@ -69,7 +51,6 @@ class CardModel(ScoredByTerms):
         self._scores: dict[str, Floats] = {}
 
     def job_problem(self, gang: int) -> str | None:
-        """A mode that is none."""
         for cls in self.session.classes_of(gang):
             mode = cls.marks.get(MODE, _REQUIRED)
             if mode not in (_REQUIRED, _PREFERRED):

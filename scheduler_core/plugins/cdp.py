@@ -5,10 +5,7 @@ Annotation (or label) ``volcano.sh/cooldown-time`` of the pod, such as ``10m``: 
 was scheduled (condition PodScheduled; where the pod has none, after it started, else after it was made). A value that
 is no duration protects no pod.
 Source: volcano-semantics 4.12. On purpose: it has a say in gangpreempt and gangreclaim too, upstream's has not
-(``compatibility: volcano`` decides as upstream).
-"""
-
-from __future__ import annotations
+(``compatibility: volcano`` decides as upstream)."""
 
 from collections.abc import Sequence
 from typing import ClassVar
@@ -23,8 +20,6 @@ COOLDOWN = "volcano.sh/cooldown-time"
 
 
 class Cdp(Plugin):
-    """Cool-down protection."""
-
     name: ClassVar[str] = "cdp"
 
     def preemptable(self, evictor: int, candidates: Sequence[int]) -> Opinion:

@@ -2,10 +2,7 @@
 
 Extension points: preemptable, reclaimable, unified_evictable.
 Source: volcano-semantics 4.3. The same rule also holds without this plugin (contracts 3.2); here it takes part in
-the vote, so that it is seen in the votes of a reclaim.
-"""
-
-from __future__ import annotations
+the vote, so that it is seen in the votes of a reclaim."""
 
 from collections.abc import Sequence
 from typing import ClassVar
@@ -18,8 +15,6 @@ from scheduler_core.state.status import Bools
 
 
 class Conformance(Plugin):
-    """Takes system pods out of the victims."""
-
     name: ClassVar[str] = "conformance"
     guards: ClassVar[frozenset[str]] = frozenset({"preemptable", "reclaimable", "unified_evictable"})
 

@@ -7,10 +7,7 @@ is over, all that wait are let go, and the group is not tried again. A member fo
 a node does not count yet; once the room is free it needs permission like the others.
 Source: document 001, 4.2. On purpose: minimums by role (minTaskMember) are kept too, which the document leaves for
 later, and without a time limit a place is kept for ``waitSeconds`` at a time, so that two groups cannot hold each other
-up for ever.
-"""
-
-from __future__ import annotations
+up for ever."""
 
 from typing import Any, ClassVar
 
@@ -22,20 +19,14 @@ SCHEDULE_TIMEOUT = "tidesched.io/schedule-timeout-seconds"
 
 
 class Coscheduling(Plugin):
-    """Sorts groups together and lets them start together."""
-
     name: ClassVar[str] = "coscheduling"
     arguments: ClassVar[tuple[Argument, ...]] = (
         Argument(
-            name="waitSeconds",
-            type="float",
-            default=60.0,
-            minimum=1.0,
-            maximum=86400.0,
+            name="waitSeconds", type="float", default=60.0, minimum=1.0, maximum=86400.0,
             aliases=("permitWaitingTimeSeconds",),
             doc="how long a pod keeps its place while its group, which has no time limit, is not complete",
         ),
-    )
+    )  # fmt: skip
 
     def queue_sort(self, task: int) -> tuple[Any, ...]:
         """Groups stay together: priority of the pods, then of the group, creation of the group, its name."""

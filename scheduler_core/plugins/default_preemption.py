@@ -8,8 +8,7 @@ top victims, first name.
 A pod may ask if its preemptionPolicy allows it and its earlier nomination, if it has one, is lost: the node can no
 longer take it at all, or no pod of lower priority is leaving there any more.
 Source: document 001, 3.3. On purpose: system pods and pods that say ``volcano.sh/preemptable: "false"`` are no victims,
-and the last rule is the first name, not a draw.
-"""
+and the last rule is the first name, not a draw."""
 
 from __future__ import annotations
 
@@ -43,8 +42,6 @@ class DryRun(Protocol):
 
 
 class DefaultPreemption(Plugin):
-    """Preemption of the per-pod cycle."""
-
     name: ClassVar[str] = "default-preemption"
 
     def post_filter(self, task: int, dry_run: DryRun) -> Nomination | None:

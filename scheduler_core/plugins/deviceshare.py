@@ -12,29 +12,18 @@ Source: volcano-semantics 4.12.
 Departures on purpose: the cards are chosen by the policy too (fullest or emptiest first; without one the first); the
 score is the mean over the cards (``compatibility: volcano``: the last cards, and the sum); a pod's containers count as
 one. Shares of cards that a card quota counts are written
-with ``tidesched.io/card-milli`` instead and need no plugin.
-"""
-
-from __future__ import annotations
+with ``tidesched.io/card-milli`` instead and need no plugin."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
 
-from scheduler_core.algorithms.devices import (
-    GPU_INDEX,
-    VGPU_ASSIGNED,
-    DeviceTable,
-    Holding,
-    Wish,
-    assigned,
-    wish_of,
-)
+from scheduler_core.algorithms.devices import GPU_INDEX, VGPU_ASSIGNED, DeviceTable, Holding, Wish, assigned, wish_of
 from scheduler_core.framework.extension_points import Where
 from scheduler_core.framework.forms import Form, Term
 from scheduler_core.framework.kernels.terms import STATIC
-from scheduler_core.framework.plugin import Argument, Plugin
+from scheduler_core.framework.plugin import Argument, Plugin, number, switch
 from scheduler_core.framework.session import Session
 from scheduler_core.model.node_refusal import NodeRefusal
 from scheduler_core.state.status import HOLDS, PIPELINED, RELEASING, Bools, Floats
@@ -45,35 +34,21 @@ _KINDS = ("deviceshare.GPUSharingEnable", "deviceshare.GPUNumberEnable", "device
 
 
 class DeviceShare(Plugin):
-    """Finds room on single cards."""
-
     name: ClassVar[str] = "deviceshare"
     arguments: ClassVar[tuple[Argument, ...]] = (
-        Argument(name=_KINDS[0], type="bool", default=False, doc="pods share a card by volcano.sh/gpu-memory"),
-        Argument(name=_KINDS[1], type="bool", default=False, doc="pods take idle cards by volcano.sh/gpu-number"),
-        Argument(name=_KINDS[2], type="bool", default=False, doc="pods take virtual cards by volcano.sh/vgpu-…"),
-        Argument(
-            name="deviceshare.NodeLockEnable",
-            type="bool",
-            default=False,
-            doc="accepted for Volcano's sake; a session is the only one that places, so there is nothing to lock",
+        switch(_KINDS[0], False, "pods share a card by volcano.sh/gpu-memory"),
+        switch(_KINDS[1], False, "pods take idle cards by volcano.sh/gpu-number"),
+        switch(_KINDS[2], False, "pods take virtual cards by volcano.sh/vgpu-…"),
+        switch(
+            "deviceshare.NodeLockEnable", False,
+            "accepted for Volcano's sake; a session is the only one that places, so there is nothing to lock",
         ),
         Argument(
-            name="deviceshare.SchedulePolicy",
-            type="str",
-            default="",
-            choices=("", "binpack", "spread"),
+            name="deviceshare.SchedulePolicy", type="str", default="", choices=("", "binpack", "spread"),
             doc="fill cards that are in use (binpack) or use idle ones (spread); empty = neither",
         ),
-        Argument(
-            name="deviceshare.ScheduleWeight",
-            type="int",
-            default=0,
-            minimum=0,
-            maximum=1_000_000,
-            doc="weight of the score by SchedulePolicy",
-        ),
-    )
+        number("deviceshare.ScheduleWeight", 0, (0, 1_000_000), "weight of the score by SchedulePolicy"),
+    )  # fmt: skip
 
     @classmethod
     def check(cls, values: Mapping[str, Any]) -> None:

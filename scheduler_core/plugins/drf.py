@@ -11,10 +11,7 @@ of many V100; members of one gang are no matter of shares between them; victims 
 that no more are evicted than shift the balance; a queue without the annotations is below the root with its own weight;
 of two queues that are equal on all levels that both have the one with the shorter path goes first, as some total order.
 With ``compatibility: volcano`` cards count by their Kubernetes resource and the others are as upstream too, but for the
-place of queues without annotations.
-"""
-
-from __future__ import annotations
+place of queues without annotations."""
 
 from collections.abc import Sequence
 from fractions import Fraction
@@ -38,8 +35,6 @@ WEIGHTS = "volcano.sh/hierarchy-weights"
 
 
 class Drf(Plugin):
-    """Dominant resource fairness among gangs, and over a tree of queues."""
-
     name: ClassVar[str] = "drf"
     guards: ClassVar[frozenset[str]] = frozenset({"reclaimable"})
     excludes: ClassVar[tuple[tuple[str, str], ...]] = (("hierarchy", "proportion"),)
@@ -67,10 +62,7 @@ class Drf(Plugin):
                 self._problems[number] = f"queue {queue.name}: annotations {HIERARCHY} and -weights: {error}"
         return ((queue.name, float(queue.weight)),)
 
-    # Gangs --------------------------------------------------------------------------------------------------------
-
     def job_problem(self, gang: int) -> str | None:
-        """A place in the tree that cannot be read."""
         return self._problems.get(self.session.queue_of(gang))
 
     def share(self, gang: int) -> Fraction:
@@ -116,13 +108,9 @@ class Drf(Plugin):
                 refused[task] = Rule.SMALLER_SHARE.text()
         return Opinion(frozenset(allowed), refused)
 
-    # The tree -----------------------------------------------------------------------------------------------------
-
     def queue_order(self, queue: int) -> tuple[tuple[Key, ...] | CommonLevels, ...]:
-        """Level by level, of equal ones the shorter path first; no order without ``enableHierarchy``.
-
-        Upstream compares the levels that both queues have, and leaves the rest to the next plugin.
-        """
+        """Level by level, of equal ones the shorter path first; no order without ``enableHierarchy``. Upstream compares
+        the levels that both queues have, and leaves the rest to the next plugin."""
         if not self._hierarchical:
             return ()
         key = self._settled().key(queue)

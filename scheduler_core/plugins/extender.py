@@ -17,10 +17,7 @@ in time, an error, an answer of another form) counts as "no objection" with ``ex
 Source: volcano-semantics 4.12, contracts 3.7: the client comes from the host (``run_session(..., extenders=...)``), so
 that a session stays a function of its input and of these answers; a question is asked once a session.
 On purpose different from upstream: one question for all nodes instead of one for each, amounts in our own units, and a
-prioritizeVerb that fails leaves the other scores as they are.
-"""
-
-from __future__ import annotations
+prioritizeVerb that fails leaves the other scores as they are."""
 
 import math
 from collections.abc import Sequence
@@ -33,7 +30,7 @@ from scheduler_core.algorithms.durations import parse_duration
 from scheduler_core.framework.combine import Ballot, Opinion
 from scheduler_core.framework.demand import Demand
 from scheduler_core.framework.extender_client import ExtenderClient, ExtenderError
-from scheduler_core.framework.plugin import Argument, Plugin
+from scheduler_core.framework.plugin import Argument, Plugin, switch
 from scheduler_core.framework.session import Session
 from scheduler_core.model.errors import BadInput
 from scheduler_core.model.node_refusal import NodeRefusal
@@ -54,8 +51,6 @@ _VERBS = {
 
 
 class Extender(Plugin):
-    """Asks a service outside."""
-
     name: ClassVar[str] = "extender"
     arguments: ClassVar[tuple[Argument, ...]] = (
         Argument(name="extender.urlPrefix", type="str", default="", doc="address that the verbs are appended to"),
@@ -64,16 +59,12 @@ class Extender(Plugin):
             Argument(name=f"extender.{verb}Verb", type="str", default="", doc=f"path of the question: {what}")
             for verb, what in _VERBS.items()
         ),
+        switch("extender.ignorable", False, "a question that fails counts as no objection"),
         Argument(
-            name="extender.ignorable", type="bool", default=False, doc="a question that fails counts as no objection"
-        ),
-        Argument(
-            name="extender.managedResources",
-            type="list",
-            default=[],
+            name="extender.managedResources", type="list", default=[],
             doc="speak only of tasks that ask for one of these: extended resources or card types; empty = of all",
         ),
-    )
+    )  # fmt: skip
 
     @classmethod
     def check(cls, values: Any) -> None:
@@ -83,15 +74,11 @@ class Extender(Plugin):
         parse_duration(values["extender.httpTimeout"])
 
     def connect(self, extenders: ExtenderClient | None) -> None:
-        """Take the client of the host."""
         self._client = extenders
 
     def open(self, session: Session) -> None:
-        """Say that a session begins.
-
-        Raises:
-            BadInput: ``no_extender_client``, where no client is lent and the questions matter.
-        """
+        """Say that a session begins. Raises BadInput: ``no_extender_client``, where no client is lent and the questions
+        matter."""
         super().open(session)
         self._client = getattr(self, "_client", None)
         self._ignorable = bool(self.values["extender.ignorable"])
@@ -116,8 +103,6 @@ class Extender(Plugin):
         self._ask("onSessionClose", dict)
         return {}
 
-    # Placement --------------------------------------------------------------------------------------------------
-
     def task_predicate(self, task: int) -> tuple[str, Bools] | None:
         """Nodes that the service does not refuse; none where it cannot be asked and matters."""
         if not self._asks("predicate", task):
@@ -138,14 +123,10 @@ class Extender(Plugin):
         scores = _mapping(answer, "scores") or {}
         return np.array([_number(scores.get(node, 0)) for node in nodes], dtype=np.float64)
 
-    # Victims ----------------------------------------------------------------------------------------------------
-
     def preemptable(self, evictor: int, candidates: Sequence[int]) -> Opinion:
-        """Whom the service lets be preempted."""
         return self._victims("preemptable", evictor, candidates)
 
     def reclaimable(self, evictor: int, candidates: Sequence[int]) -> Opinion:
-        """From whom the service lets be taken back."""
         return self._victims("reclaimable", evictor, candidates)
 
     def _victims(self, verb: str, evictor: int, candidates: Sequence[int]) -> Opinion:
@@ -168,10 +149,7 @@ class Extender(Plugin):
         allowed = frozenset(task for task in candidates if self.session.tasks.keys[task] in names)
         return Opinion(allowed, {task: Rule.EXTENDER_OTHERS.text() for task in candidates if task not in allowed})
 
-    # Gangs and queues -------------------------------------------------------------------------------------------
-
     def overused(self, queue: int) -> bool:
-        """What the service says of the queue."""
         if not self._verb("queueOverused"):
             return False
         spec = self.session.ledger.queues[queue]
@@ -179,7 +157,6 @@ class Extender(Plugin):
         return self._truth("queueOverused", {"queue": sent}, "overused", failed=not self._ignorable)
 
     def job_enqueueable(self, gang: int, demand: Demand) -> Ballot:
-        """Its vote."""
         if not self._verb("jobEnqueueable"):
             return Ballot.ABSTAIN
         status = (self._ask("jobEnqueueable", lambda: {"job": self._job(gang)}) or {}).get("status")
@@ -188,7 +165,6 @@ class Extender(Plugin):
         return Ballot(status)
 
     def job_ready(self, gang: int) -> bool:
-        """Whether the gang may run."""
         if not self._verb("jobReady"):
             return True
         return self._truth("jobReady", {"job": self._job(gang)}, "status", failed=self._ignorable)
@@ -196,8 +172,6 @@ class Extender(Plugin):
     def _truth(self, verb: str, sent: dict[str, Any], key: str, *, failed: bool) -> bool:
         answer = (self._ask(verb, lambda: sent) or {}).get(key)
         return answer if isinstance(answer, bool) else failed
-
-    # Questions --------------------------------------------------------------------------------------------------
 
     def _verb(self, verb: str) -> str:
         return str(self.values[f"extender.{verb}Verb"])

@@ -7,10 +7,7 @@ the card that gives the best score.
 Source: FGD, Weng et al., USENIX ATC 2023 (performance 3). On single cards, and over what will be left once all that
 leaves has left. Departs from the paper's program: memory counts like cpu where a usual task would not fit, the mix is
 that of the waiting and running tasks of the snapshot, a node may have cards of several types, and equal scores do not
-just go to the first name (on the openb trace that is worth 0.3 points of allocation).
-"""
-
-from __future__ import annotations
+just go to the first name (on the openb trace that is worth 0.3 points of allocation)."""
 
 from collections.abc import Sequence
 from typing import ClassVar
@@ -21,7 +18,7 @@ from scheduler_core.algorithms.fragmentation import Mix
 from scheduler_core.framework.forms import Form, Term
 from scheduler_core.framework.kernels.terms import FRAGMENTS
 from scheduler_core.framework.node_scores import ScoredByTerms
-from scheduler_core.framework.plugin import Argument
+from scheduler_core.framework.plugin import Argument, number
 from scheduler_core.framework.session import Session
 from scheduler_core.model.resources import MILLI
 from scheduler_core.state.axes import CPU, MEMORY
@@ -30,21 +27,10 @@ from scheduler_core.state.task_class import TaskClass
 
 
 class Fragmentation(ScoredByTerms):
-    """Keeps what is left useful."""
-
     name: ClassVar[str] = "fragmentation"
     arguments: ClassVar[tuple[Argument, ...]] = (
-        Argument(
-            name="weight", type="int", default=1, minimum=0, maximum=1_000_000, doc="weight among the node scores"
-        ),
-        Argument(
-            name="popularity",
-            type="int",
-            default=95,
-            minimum=1,
-            maximum=100,
-            doc="percent of the tasks that the mix represents, the commonest shapes first",
-        ),
+        number("weight", 1, (0, 1_000_000), "weight among the node scores"),
+        number("popularity", 95, (1, 100), "percent of the tasks that the mix represents, the commonest shapes first"),
     )
 
     def open(self, session: Session) -> None:
@@ -55,7 +41,6 @@ class Fragmentation(ScoredByTerms):
         self._most: Ints = np.array(most, dtype=np.int64)
 
     def compiled_form(self, point: str) -> Sequence[Form] | None:
-        """One term, which chooses the card of a share too."""
         if point == "node_order":
             mix = _mix(self.session, int(self.values["popularity"]))
             return [Term(FRAGMENTS, float(self.values["weight"]), fragments=(mix, self._most))]

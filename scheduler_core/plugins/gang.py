@@ -5,10 +5,7 @@ unified_evictable.
 Source: volcano-semantics 2.2 and 4.1. On purpose: where tide rules hold, gangs leave whole and this plugin has no say
 in who may be taken (contracts 3.2); starving is counted in replicas by the priority plugin, and here as "has a task
 that waits", so that a service with minMember 1 takes back for all its replicas (pitfall 2). With
-``compatibility: volcano`` gangs are not evicted whole, and starving ends at minMember.
-"""
-
-from __future__ import annotations
+``compatibility: volcano`` gangs are not evicted whole, and starving ends at minMember."""
 
 from collections.abc import Sequence
 from typing import ClassVar
@@ -22,8 +19,6 @@ from scheduler_core.state.status import READY, VALID, Bools, TaskStatus
 
 
 class Gang(Plugin):
-    """All or nothing."""
-
     name: ClassVar[str] = "gang"
     keeps_minimum: ClassVar[bool] = True
 

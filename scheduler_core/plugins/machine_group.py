@@ -3,10 +3,7 @@
 Extension point: predicate. Node and pod label ``tidesched.io/machine-group``: a pod with the label lands on nodes with
 the same value only, a pod without it only on nodes without it.
 Source: document 001 (machine groups), contracts 4: a filter instead of anti-affinities that a webhook would have to
-write into every other pod.
-"""
-
-from __future__ import annotations
+write into every other pod."""
 
 from collections.abc import Iterator
 from typing import ClassVar
@@ -23,18 +20,14 @@ GROUP = "tidesched.io/machine-group"
 
 
 class MachineGroup(Plugin):
-    """Keeps groups apart."""
-
     name: ClassVar[str] = "machine-group"
 
     def open(self, session: Session) -> None:
-        """Read the nodes' labels."""
         super().open(session)
         groups = [node.labels.get(GROUP, "") for node in session.snapshot.nodes]
         self._numbers = {group: number for number, group in enumerate(sorted(set(groups)))}
         self._of_node = np.array([self._numbers[group] for group in groups], dtype=np.int64)
 
     def predicate(self, cls: TaskClass) -> Iterator[tuple[str, Bools]]:
-        """Nodes of the class's own group."""
         number = self._numbers.get(cls.marks.get(GROUP, ""), -1)
         yield NodeRefusal.MACHINE_GROUP, self._of_node == number

@@ -8,10 +8,7 @@ avoided -1; with ``enablePreferredOrder`` a preferred group gets 50 x (n - i) / 
 Source: volcano-semantics 4.12.
 Departures on purpose: a queue that only denies or avoids groups may use all the others (upstream then refuses every
 group that is not named; ``compatibility: volcano`` does so too). The annotation
-``volcano.sh/nodegroup-resource-limits`` is not read.
-"""
-
-from __future__ import annotations
+``volcano.sh/nodegroup-resource-limits`` is not read."""
 
 from collections.abc import Sequence
 from typing import ClassVar
@@ -19,7 +16,7 @@ from typing import ClassVar
 import numpy as np
 
 from scheduler_core.framework.forms import Form, OfQueue
-from scheduler_core.framework.plugin import Argument, Plugin
+from scheduler_core.framework.plugin import Argument, Plugin, switch
 from scheduler_core.framework.session import Session
 from scheduler_core.model.node_refusal import NodeRefusal
 from scheduler_core.model.queue import NodeGroups
@@ -30,26 +27,18 @@ REQUIRED, PREFERRED, AVOIDED = 100.0, 50.0, -1.0
 
 
 class NodeGroup(Plugin):
-    """Binds queues to groups of nodes."""
-
     name: ClassVar[str] = "nodegroup"
     arguments: ClassVar[tuple[Argument, ...]] = (
-        Argument(
-            name="strict",
-            type="bool",
-            default=True,
-            doc="nodes without a group take no gang; off = they take gangs of queues that say nothing about groups",
+        switch(
+            "strict", True,
+            "nodes without a group take no gang; off = they take gangs of queues that say nothing about groups",
         ),
-        Argument(
-            name="enablePreferredOrder",
-            type="bool",
-            default=False,
-            doc="of the groups that a queue prefers, the first is worth more than the next",
+        switch(
+            "enablePreferredOrder", False, "of the groups that a queue prefers, the first is worth more than the next"
         ),
-    )
+    )  # fmt: skip
 
     def open(self, session: Session) -> None:
-        """Read the group of each node."""
         super().open(session)
         labels = (node.labels.get(GROUP_LABEL, "") for node in session.snapshot.nodes)
         self._groups = list(labels)
@@ -61,12 +50,10 @@ class NodeGroup(Plugin):
         return None if queue < 0 else (NodeRefusal.NODE_GROUP, self._of_queue(queue)[0])
 
     def task_node_order(self, task: int) -> Floats | None:
-        """What the queue prefers."""
         queue = self._queue(task)
         return None if queue < 0 else self._of_queue(queue)[1]
 
     def compiled_form(self, point: str) -> Sequence[Form] | None:
-        """The queue decides."""
         if point in ("task_predicate", "task_node_order"):
             which = 0 if point == "task_predicate" else 1
             return [OfQueue(lambda queue: self._of_queue(queue)[which])]

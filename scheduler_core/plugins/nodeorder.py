@@ -4,10 +4,7 @@ Extension point: node_order. Score = sum of weight x score (0 to 100).
 Source: volcano-semantics 4.6; Kubernetes' scoring plugins of the same names.
 Departure on purpose: scores that are scaled by their largest value (preferred nodes, soft taints, pod affinity) are
 scaled over all nodes, not over those that happen to be feasible, so that a node's score does not depend on which
-others were looked at. With ``compatibility: volcano`` they are scaled over the feasible ones, as upstream does.
-"""
-
-from __future__ import annotations
+others were looked at. With ``compatibility: volcano`` they are scaled over the feasible ones, as upstream does."""
 
 from collections.abc import Sequence
 from typing import ClassVar
@@ -19,19 +16,17 @@ from scheduler_core.framework.forms import Form, Term
 from scheduler_core.framework.kernels.terms import BALANCED, LEAST, MOST, STATIC
 from scheduler_core.framework.neighbours import Neighbours
 from scheduler_core.framework.node_scores import ScoredByTerms
-from scheduler_core.framework.plugin import Argument
+from scheduler_core.framework.plugin import Argument, number
 from scheduler_core.framework.session import Session
 from scheduler_core.state.status import Bools, Floats, Ints
 from scheduler_core.state.task_class import TaskClass
 
 
 def _weight(name: str, default: int, doc: str) -> Argument:
-    return Argument(name=f"{name}.weight", type="int", default=default, minimum=0, maximum=1_000_000, doc=doc)
+    return number(f"{name}.weight", default, (0, 1_000_000), doc)
 
 
 class NodeOrder(ScoredByTerms):
-    """Sum of weighted node scores."""
-
     name: ClassVar[str] = "nodeorder"
     arguments: ClassVar[tuple[Argument, ...]] = (
         _weight("leastrequested", 1, "nodes with much free cpu and memory"),
@@ -45,7 +40,6 @@ class NodeOrder(ScoredByTerms):
     )
 
     def open(self, session: Session) -> None:
-        """Read the weights."""
         super().open(session)
         self._index = session.node_index
         self._weights = {name.removesuffix(".weight"): int(value) for name, value in self.values.items()}
@@ -70,7 +64,6 @@ class NodeOrder(ScoredByTerms):
         return soft and self._weights["podtopologyspread"] > 0
 
     def compiled_form(self, point: str) -> Sequence[Form] | None:
-        """The weighted scores, one after the other."""
         if point != "node_order":
             return None
         kinds = {"leastrequested": LEAST, "mostrequested": MOST, "balancedresource": BALANCED}

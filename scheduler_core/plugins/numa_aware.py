@@ -12,8 +12,6 @@ Departures on purpose: without enough free CPUs ``best-effort`` refuses too, as 
 annotation are not looked at; which CPUs pods in place hold is what the node reports, those of this session are added.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator, Sequence
 from typing import ClassVar
@@ -25,7 +23,7 @@ from scheduler_core.algorithms.scoring import normalised
 from scheduler_core.framework.extension_points import Where
 from scheduler_core.framework.forms import Form, Term
 from scheduler_core.framework.kernels.terms import STATIC
-from scheduler_core.framework.plugin import Argument, Plugin
+from scheduler_core.framework.plugin import Argument, Plugin, number
 from scheduler_core.framework.session import Session
 from scheduler_core.model.node_refusal import NodeRefusal
 from scheduler_core.model.observed import NumaTopology
@@ -36,22 +34,14 @@ DECISION = "volcano.sh/topology-decision"
 
 
 class NumaAware(Plugin):
-    """Fits whole CPUs into NUMA cells."""
-
     name: ClassVar[str] = "numa-aware"
     arguments: ClassVar[tuple[Argument, ...]] = (
-        Argument(
-            name="weight",
-            type="int",
-            default=1,
-            minimum=0,
-            maximum=1_000_000,
-            doc="weight of the score for nodes where the pod's CPUs come from few NUMA cells",
+        number(
+            "weight", 1, (0, 1_000_000), "weight of the score for nodes where the pod's CPUs come from few NUMA cells"
         ),
     )
 
     def open(self, session: Session) -> None:
-        """Find the node of each topology."""
         super().open(session)
         index = session.axes.node_index
         self._topologies = {index[one.name]: one for one in session.snapshot.numa if one.name in index}

@@ -7,10 +7,7 @@ Source: volcano-semantics 4.12 and pitfall 1; independent of capacity-card's ove
 On purpose different from upstream: what a gang could take back does not count as used, where reclaim is among the
 actions and its queue stays within what it deserves, so that a full cluster does not keep an entitled gang from ever
 being looked at; what is leaving is not used; a gang without minResources is measured by its pods; a factor below 1 is
-an error. With ``compatibility: volcano`` as upstream.
-"""
-
-from __future__ import annotations
+an error. With ``compatibility: volcano`` as upstream."""
 
 from collections.abc import Sequence
 from fractions import Fraction
@@ -21,7 +18,7 @@ import numpy as np
 from scheduler_core.framework.combine import Ballot
 from scheduler_core.framework.demand import Demand, Shortfall
 from scheduler_core.framework.forms import Form, RowCeilings
-from scheduler_core.framework.plugin import Argument, Plugin
+from scheduler_core.framework.plugin import Argument, Plugin, number
 from scheduler_core.framework.resource_rows import ResourceRows, columns, unknown_card, waved
 from scheduler_core.framework.session import Session
 from scheduler_core.model.pod import ServiceType
@@ -33,19 +30,13 @@ _TAKING_BACK = ("reclaim", "gangreclaim")
 
 
 class Overcommit(Plugin):
-    """A bound on what is admitted."""
-
     name: ClassVar[str] = "overcommit"
     arguments: ClassVar[tuple[Argument, ...]] = (
-        Argument(
-            name="overcommit-factor",
-            type="float",
-            default=1.2,
-            minimum=1.0,
-            maximum=1000.0,
-            doc="gangs are admitted while used + promised + minimum <= all nodes together x factor",
+        number(
+            "overcommit-factor", 1.2, (1.0, 1000.0),
+            "gangs are admitted while used + promised + minimum <= all nodes together x factor",
         ),
-    )
+    )  # fmt: skip
 
     def open(self, session: Session) -> None:
         """Enlarge the cluster once, by the factor as it is written."""

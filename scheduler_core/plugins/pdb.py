@@ -7,10 +7,7 @@ Source: volcano-semantics 4.12 and pitfall 20: eviction deletes pods, so the API
 On purpose different from upstream (``compatibility: volcano`` decides as it does): budgets hold in reclaim, preempt and
 their gang forms without this plugin too, for candidates that all others let go; a pod without labels is protected by
 no budget and may go, upstream never lets it; the plugin names no pod for the action shuffle, upstream names every pod
-that no budget protects, so that shuffle beside pdb empties the cluster.
-"""
-
-from __future__ import annotations
+that no budget protects, so that shuffle beside pdb empties the cluster."""
 
 from collections.abc import Sequence
 from typing import ClassVar
@@ -23,12 +20,9 @@ from scheduler_core.model.rules import Rule
 
 
 class Pdb(Plugin):
-    """Keeps disruption budgets."""
-
     name: ClassVar[str] = "pdb"
 
     def open(self, session: Session) -> None:
-        """Read the budgets."""
         super().open(session)
         self._budgets = DisruptionBudgets(session)
 

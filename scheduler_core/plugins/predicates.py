@@ -11,8 +11,6 @@ once follows from what will hold once they have left, see ``framework/neighbours
 ``algorithms/volumes.py`` for volumes. With ``compatibility: volcano`` ports and company of who leaves count until then.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import ClassVar
 
@@ -20,7 +18,7 @@ import numpy as np
 
 from scheduler_core.algorithms.selectors import tolerates
 from scheduler_core.framework.neighbours import Neighbours
-from scheduler_core.framework.plugin import Argument, Plugin
+from scheduler_core.framework.plugin import Argument, Plugin, switch
 from scheduler_core.framework.session import Session
 from scheduler_core.framework.volume_use import VolumeUse
 from scheduler_core.model.node import Taint
@@ -37,12 +35,10 @@ Filtered = tuple[str, Bools] | tuple[str, Bools, Bools]
 
 
 def _switch(name: str, doc: str) -> Argument:
-    return Argument(name=f"predicate.{name}Enable", type="bool", default=True, doc=f"test {doc}")
+    return switch(f"predicate.{name}Enable", True, f"test {doc}")
 
 
 class Predicates(Plugin):
-    """Node filters."""
-
     name: ClassVar[str] = "predicates"
     arguments: ClassVar[tuple[Argument, ...]] = (
         _switch("NodeAffinity", "node selector and node affinity"),
@@ -53,12 +49,7 @@ class Predicates(Plugin):
         _switch("VolumeZone", "the zone labels of bound volumes"),
         _switch("PodTopologySpread", "topology spread constraints with DoNotSchedule"),
         _switch("VolumeBinding", "that claims are bound, or can be bound on the node"),
-        Argument(
-            name="predicate.CacheEnable",
-            type="bool",
-            default=False,
-            doc="accepted for Volcano's sake; equal tasks always share one answer",
-        ),
+        switch("predicate.CacheEnable", False, "accepted for Volcano's sake; equal tasks always share one answer"),
     )
 
     def open(self, session: Session) -> None:

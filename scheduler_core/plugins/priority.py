@@ -1,10 +1,7 @@
 """Plugin ``priority``: higher priority first, among tasks and among gangs.
 
 Extension points: task_order, job_order, job_starving, preemptable, unified_evictable.
-Source: volcano-semantics 4.2.
-"""
-
-from __future__ import annotations
+Source: volcano-semantics 4.2."""
 
 from collections.abc import Sequence
 from typing import ClassVar
@@ -16,16 +13,12 @@ from scheduler_core.model.rules import Rule
 
 
 class Priority(Plugin):
-    """Orders by priority and lets only the stronger preempt."""
-
     name: ClassVar[str] = "priority"
 
     def task_order(self, task: int) -> tuple[int]:
-        """Higher pod priority first."""
         return (-int(self.session.tasks.priority[task]),)
 
     def job_order(self, gang: int) -> tuple[int]:
-        """Higher gang priority first."""
         return (-self.session.group(gang).priority,)
 
     def compiled_form(self, point: str) -> Sequence[Form] | None:

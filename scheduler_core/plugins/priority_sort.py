@@ -3,10 +3,7 @@
 Extension points: queue_sort.
 Having a sorter makes action allocate run the per-pod cycle instead of gangs taking turns. Gangs are then kept together
 only by plugins that permit, such as coscheduling, which sorts by itself: a profile has one sorter.
-Source: document 001, 3.1.1; kube-scheduler's PrioritySort.
-"""
-
-from __future__ import annotations
+Source: document 001, 3.1.1; kube-scheduler's PrioritySort."""
 
 from typing import ClassVar
 
@@ -14,8 +11,6 @@ from scheduler_core.framework.plugin import Plugin
 
 
 class PrioritySort(Plugin):
-    """Priority, then creation, then name."""
-
     name: ClassVar[str] = "priority-sort"
 
     def queue_sort(self, task: int) -> tuple[int]:

@@ -8,10 +8,7 @@ Source: volcano-semantics 4.8.
 On purpose different from upstream: a gang without minResources is measured by its pods instead of waved through; what
 a gang holds already is not asked for twice; a queue that uses more than it deserves gives back only of what the
 reclaimer asks for, so that memory in excess does not cost it cards that it deserves. With ``compatibility: volcano``
-as upstream.
-"""
-
-from __future__ import annotations
+as upstream."""
 
 from collections.abc import Sequence
 from typing import ClassVar
@@ -32,8 +29,6 @@ from scheduler_core.state.task_class import TaskClass
 
 
 class Proportion(Plugin):
-    """Fair parts by weight."""
-
     name: ClassVar[str] = "proportion"
     guards: ClassVar[frozenset[str]] = frozenset({"reclaimable", "unified_evictable"})
 
@@ -84,14 +79,11 @@ class Proportion(Plugin):
             return [StaticKey(priorities), ShareKey(deserved, rows.sums)]
         return None
 
-    # Orders -------------------------------------------------------------------------------------------------------
-
     def queue_order(self, queue: int) -> tuple[int, float]:
         """Higher priority first, then the one with less of what it deserves."""
         return -self.session.ledger.queues[queue].priority, self.queue_share(queue)
 
     def victim_queue_order(self, queue: int, reclaimer_queue: int) -> tuple[int, float]:
-        """The other way round."""
         return self.session.ledger.queues[queue].priority, -self.queue_share(queue)
 
     def queue_share(self, queue: int) -> float:
@@ -99,10 +91,7 @@ class Proportion(Plugin):
         return largest_share(self.rows.used(queue), self.deserved[queue])
 
     def queue_deserved(self, queue: int) -> Amount:
-        """For the result."""
         return self.rows.amount(self.deserved[queue])
-
-    # Admission ----------------------------------------------------------------------------------------------------
 
     def job_enqueueable(self, gang: int, demand: Demand) -> Ballot | Shortfall:
         """minimum + allocated + promised - elastic fits the most that the queue may use."""
@@ -131,14 +120,10 @@ class Proportion(Plugin):
         """What the queue deserves too little of now, or (``empty``) may never use."""
         queue = self.session.queue_of(gang)
         return self.rows.shortfall(
-            ReasonCode.WAITING_FOR_QUOTA,
-            self.rows.minimum(gang, demand),
+            ReasonCode.WAITING_FOR_QUOTA, self.rows.minimum(gang, demand),
             self.real[queue] if empty else self.deserved[queue],
-            [0] * len(self.rows) if empty else self.rows.used(queue),
-            queue=self.session.ledger.queues[queue].name,
-        )
-
-    # Allocation ---------------------------------------------------------------------------------------------------
+            [0] * len(self.rows) if empty else self.rows.used(queue), queue=self.session.ledger.queues[queue].name,
+        )  # fmt: skip
 
     def overused(self, queue: int) -> bool:
         """It has all that it deserves, of everything; a promise must still become a place."""
@@ -150,16 +135,11 @@ class Proportion(Plugin):
         if not self.session.queue_is_open(queue):
             return Shortfall(code=ReasonCode.QUEUE_CLOSED, resource="", requested=0)
         return self.rows.shortfall(
-            ReasonCode.WAITING_FOR_QUOTA,
-            self.rows.request(cls),
-            self.deserved[queue],
-            self.rows.used(queue),
+            ReasonCode.WAITING_FOR_QUOTA, self.rows.request(cls), self.deserved[queue], self.rows.used(queue),
             queue=self.session.ledger.queues[queue].name,
-        )
+        )  # fmt: skip
 
     preemptive = allocatable
-
-    # Victims ------------------------------------------------------------------------------------------------------
 
     def reclaimable(self, reclaimer: int, candidates: Sequence[int]) -> Opinion:
         """While their queue uses more than it deserves, in the order given."""

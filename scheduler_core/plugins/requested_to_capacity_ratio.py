@@ -6,10 +6,7 @@ spreads.
 Source: document 003 and contracts 4; Kubernetes' RequestedToCapacityRatio. As the document has it and other than
 Kubernetes: a resource whose score is zero stays in the divisor, and points may go up to 10 or up to 100 (``maxScore``).
 As in Kubernetes: a node that has none of a resource counts as full of it, so that packing keeps tasks without cards off
-the nodes with cards. Allocated is what will be in use once all that leaves has left, promises included.
-"""
-
-from __future__ import annotations
+the nodes with cards. Allocated is what will be in use once all that leaves has left, promises included."""
 
 import itertools
 from collections.abc import Mapping, Sequence
@@ -21,7 +18,7 @@ from scheduler_core.framework.forms import Form, Term
 from scheduler_core.framework.kernels.terms import SHAPE
 from scheduler_core.framework.named_resources import NamedResources
 from scheduler_core.framework.node_scores import ScoredByTerms
-from scheduler_core.framework.plugin import Argument
+from scheduler_core.framework.plugin import Argument, number
 from scheduler_core.framework.session import Session
 from scheduler_core.state.status import Floats
 
@@ -29,8 +26,6 @@ _LOW, _HIGH = 10, 100
 
 
 class RequestedToCapacityRatio(ScoredByTerms):
-    """Packs or spreads, as the line says."""
-
     name: ClassVar[str] = "requested-to-capacity-ratio"
     arguments: ClassVar[tuple[Argument, ...]] = (
         Argument(
@@ -39,36 +34,25 @@ class RequestedToCapacityRatio(ScoredByTerms):
             type="records",
             default=[{"utilization": 0.0, "score": 0.0}, {"utilization": 100.0, "score": 10.0}],
             fields=(
-                Argument(name="utilization", type="float", default=0.0, minimum=0, maximum=100, doc="percent"),
-                Argument(name="score", type="float", default=0.0, minimum=0, maximum=_HIGH, doc="score there"),
+                number("utilization", 0.0, (0, 100), "percent"),
+                number("score", 0.0, (0, _HIGH), "score there"),
             ),
             doc="points of the line, utilization rising; between two points it is straight",
         ),
         Argument(
-            name="resourcetoweightmap",
-            aliases=("resources",),
-            type="weights",
-            default={"cpu": 1, "memory": 1},
-            minimum=0,
-            maximum=1_000_000,
+            name="resourcetoweightmap", aliases=("resources",), type="weights", default={"cpu": 1, "memory": 1},
+            minimum=0, maximum=1_000_000,
             doc="weight of each resource that counts: `cpu`, `memory`, an extended resource or a card type",
         ),
-        Argument(
-            name="weight", type="int", default=1, minimum=0, maximum=1_000_000, doc="weight among the node scores"
+        number("weight", 1, (0, 1_000_000), "weight among the node scores"),
+        number(
+            "maxScore", 0, (0, _HIGH),
+            "the highest score that a point may have, 10 or 100; 0 = 10 if no point is higher, else 100",
         ),
-        Argument(
-            name="maxScore",
-            type="int",
-            default=0,
-            minimum=0,
-            maximum=_HIGH,
-            doc="the highest score that a point may have, 10 or 100; 0 = 10 if no point is higher, else 100",
-        ),
-    )
+    )  # fmt: skip
 
     @classmethod
     def check(cls, values: Mapping[str, Any]) -> None:
-        """Refuse a line that is none."""
         points, most = values["functionshape"], values["maxScore"]
         if not points:
             raise ValueError("functionshape has at least one point")
@@ -82,7 +66,6 @@ class RequestedToCapacityRatio(ScoredByTerms):
             raise ValueError("resourcetoweightmap gives no resource a weight")
 
     def open(self, session: Session) -> None:
-        """Read the line and the weights."""
         super().open(session)
         points, weights = self.values["functionshape"], self.values["resourcetoweightmap"]
         self._at: Floats = np.array([point["utilization"] for point in points], dtype=np.float64)
@@ -93,7 +76,6 @@ class RequestedToCapacityRatio(ScoredByTerms):
         self._scale = float(self.values["weight"]) * 100.0 / most
 
     def compiled_form(self, point: str) -> Sequence[Form] | None:
-        """One term."""
         if point != "node_order":
             return None
         line = self._at, self._score

@@ -6,10 +6,7 @@ Strategy ``lowNodeUtilization``, every ``interval``: a node is idle where everyt
 busy node pods are named, the lowest priority and then the youngest first, until it is busy no more or what has been
 named no longer fits into what idle nodes have below ``targetThresholds``. Without an idle node no pod moves.
 Source: volcano-semantics 4.12; the descheduler's LowNodeUtilization. On purpose: use is counted by requests, and the
-last round is kept in the memory of the sessions, not in the process.
-"""
-
-from __future__ import annotations
+last round is kept in the memory of the sessions, not in the process."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
@@ -28,28 +25,18 @@ _CARDS = "cards"
 
 
 class Rescheduling(Plugin):
-    """Evens out use."""
-
     name: ClassVar[str] = "rescheduling"
     arguments: ClassVar[tuple[Argument, ...]] = (
         Argument(name="interval", type="str", default="5m", doc="how long nodes are left alone after a round"),
         Argument(
-            name="thresholds",
-            type="weights",
-            default={"cpu": 20, "memory": 20, "pods": 20},
-            minimum=0,
-            maximum=100,
+            name="thresholds", type="weights", default={"cpu": 20, "memory": 20, "pods": 20}, minimum=0, maximum=100,
             doc="percent of `cpu`, `memory`, `pods` or `cards` below which a node is idle",
         ),
         Argument(
-            name="targetThresholds",
-            type="weights",
-            default={"cpu": 50, "memory": 50, "pods": 50},
-            minimum=0,
-            maximum=100,
-            doc="percent above which a node is busy",
+            name="targetThresholds", type="weights", default={"cpu": 50, "memory": 50, "pods": 50}, minimum=0,
+            maximum=100, doc="percent above which a node is busy",
         ),
-    )
+    )  # fmt: skip
 
     @classmethod
     def check(cls, values: Mapping[str, Any]) -> None:

@@ -10,10 +10,7 @@ no gang but the target; the target may go anywhere.
 
 On purpose different from upstream's plugin (removed in v1.9): a whole group is locked at once instead of one node a
 session, nodes are chosen by what fits instead of by idle sums, and a gang that its quota keeps waiting is no target.
-In an earlier tier than the plugins that count the cluster's room it also lets the target be admitted past them.
-"""
-
-from __future__ import annotations
+In an earlier tier than the plugins that count the cluster's room it also lets the target be admitted past them."""
 
 from collections.abc import Sequence
 from typing import ClassVar
@@ -24,7 +21,7 @@ from scheduler_core.algorithms.node_group import Emptied, Need, choose_group, se
 from scheduler_core.framework.combine import Ballot
 from scheduler_core.framework.demand import Demand
 from scheduler_core.framework.forms import Form, Silent, Suspects
-from scheduler_core.framework.plugin import Argument, Plugin
+from scheduler_core.framework.plugin import Argument, Plugin, number
 from scheduler_core.framework.session import Session
 from scheduler_core.model.node_refusal import NodeRefusal
 from scheduler_core.model.pod import ServiceType
@@ -33,18 +30,9 @@ from scheduler_core.state.task_class import TaskClass
 
 
 class Reservation(Plugin):
-    """Elects a gang and chooses its nodes."""
-
     name: ClassVar[str] = "reservation"
     arguments: ClassVar[tuple[Argument, ...]] = (
-        Argument(
-            name="waitingSeconds",
-            type="float",
-            default=0.0,
-            minimum=0.0,
-            maximum=31_536_000.0,
-            doc="a gang is elected only after it has waited so long",
-        ),
+        number("waitingSeconds", 0.0, (0.0, 31_536_000.0), "a gang is elected only after it has waited so long"),
     )
 
     def open(self, session: Session) -> None:
@@ -54,11 +42,8 @@ class Reservation(Plugin):
         self._staying: tuple[int, Ints, dict[tuple[int, int], int]] | None = None
 
     def target_job(self, gangs: Sequence[int]) -> int | None:
-        """The gang to keep nodes for, or None when room would help none.
-
-        Args:
-            gangs: those that wait. O(gangs log gangs + nodes) where the first one can be served.
-        """
+        """The gang to keep nodes for, or None when room would help none. ``gangs``: those that wait. O(gangs log gangs
+        + nodes) where the first one can be served."""
         session, patience = self.session, float(self.values["waitingSeconds"])
 
         def order(gang: int) -> tuple[int, float, str]:
@@ -70,11 +55,9 @@ class Reservation(Plugin):
         return None
 
     def reserved_nodes(self, gang: int, kept: Sequence[str]) -> list[str] | None:
-        """Nodes that are enough for what the gang lacks to start, those already ``kept`` for it first.
-
-        None when its quota has no room, no node will ever have what it asks for, or no set of nodes would do; empty
-        while its pods are not there yet.
-        """
+        """Nodes that are enough for what the gang lacks to start, those already ``kept`` for it first. None when its
+        quota has no room, no node will ever have what it asks for, or no set of nodes would do; empty while its pods
+        are not there yet."""
         session = self.session
         if self._over_quota(gang):
             return None

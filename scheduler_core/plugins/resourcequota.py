@@ -6,10 +6,7 @@ Source: volcano-semantics 4.12.
 
 On purpose different from upstream: pods that exist are in the quota's ``used`` already, so only those count that are
 still to be made; scopes are honoured (upstream counts every gang against every quota); a quota without a status counts
-the pods of its namespace. With ``compatibility: volcano`` the whole minimum counts against every quota.
-"""
-
-from __future__ import annotations
+the pods of its namespace. With ``compatibility: volcano`` the whole minimum counts against every quota."""
 
 from collections.abc import Sequence
 from typing import ClassVar
@@ -29,8 +26,6 @@ Amounts = dict[str, int]
 
 
 class ResourceQuotas(Plugin):
-    """Quotas of namespaces at admission."""
-
     name: ClassVar[str] = "resourcequota"
 
     def open(self, session: Session) -> None:
@@ -69,7 +64,6 @@ class ResourceQuotas(Plugin):
         return [Silent(np.array([name in self._quotas for name in namespaces], dtype=np.bool_), permits=True)]
 
     def _counts(self, quota: ResourceQuota, gang: int, asked: Amounts) -> bool:
-        """Whether the quota is about the gang."""
         asks = any(_amounts(asked))
         return self.session.compat or _covers(quota, self.session.group(gang).priority_class, asks=asks)
 
@@ -131,7 +125,6 @@ class ResourceQuotas(Plugin):
 
 
 def _amounts(amounts: Amounts) -> list[int]:
-    """The amounts of everything but pods."""
     return [amount for name, amount in amounts.items() if name != "pods"]
 
 

@@ -7,10 +7,7 @@ Source: volcano-semantics 4.12.
 A plugin that rejects in the same or an earlier tier still wins: so that gang and overcommit do not decide, list sla in
 a tier above them. On purpose different from upstream: the time runs from when the gang was first submitted, also where
 its PodGroup was made anew since (pitfall 17); an annotation that cannot be read is shown as a reason instead of being
-passed over. With ``compatibility: volcano`` as upstream.
-"""
-
-from __future__ import annotations
+passed over. With ``compatibility: volcano`` as upstream."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -31,21 +28,16 @@ KEYS = ("volcano.sh/sla-waiting-time", "sla-waiting-time")
 
 
 class Sla(Plugin):
-    """Longest waiting times."""
-
     name: ClassVar[str] = "sla"
     arguments: ClassVar[tuple[Argument, ...]] = (
         Argument(
-            name="sla-waiting-time",
-            type="str",
-            default="",
+            name="sla-waiting-time", type="str", default="",
             doc="how long a gang may wait, e.g. 1h30m; empty = only gangs with the annotation have a deadline",
         ),
-    )
+    )  # fmt: skip
 
     @classmethod
     def check(cls, values: Mapping[str, Any]) -> None:
-        """The argument must be a duration."""
         if values["sla-waiting-time"]:
             try:
                 parse_duration(values["sla-waiting-time"])
@@ -53,7 +45,6 @@ class Sla(Plugin):
                 raise ValueError(f"sla-waiting-time: {error}") from None
 
     def open(self, session: Session) -> None:
-        """Read the argument once."""
         super().open(session)
         text: str = self.values["sla-waiting-time"]
         self._everybodys = parse_duration(text) if text else math.inf
@@ -82,7 +73,6 @@ class Sla(Plugin):
         return next((notes[key] for key in KEYS if key in notes), None)
 
     def job_problem(self, gang: int) -> str | None:
-        """An annotation that is no duration."""
         text = self._written(gang)
         if text is None or self.session.compat:
             return None
@@ -108,7 +98,6 @@ class Sla(Plugin):
 
     @cached_property
     def _noted(self) -> Bools:
-        """bool (G,): gangs with the annotation."""
         notes = (group.annotations for group in self.session.gangs.groups)
         return np.array([any(key in of_gang for key in KEYS) for of_gang in notes], dtype=np.bool_)
 
@@ -125,11 +114,9 @@ class Sla(Plugin):
         return found
 
     def job_enqueueable(self, gang: int, demand: Demand) -> Ballot:
-        """Permit once the deadline has passed."""
         return Ballot.PERMIT if self.session.now >= self.deadline(gang) else Ballot.ABSTAIN
 
     def job_pipelined(self, gang: int) -> Ballot:
-        """Permit once the deadline has passed."""
         return Ballot.PERMIT if self.session.now >= self.deadline(gang) else Ballot.ABSTAIN
 
     def holds_partly(self, gang: int) -> bool:

@@ -11,10 +11,7 @@ Source: volcano-semantics 4.12.
 Departures on purpose: tasks in place before the session are neighbours to keep away from too; a role that the gang does
 not have is passed over instead of the whole annotation, and one named twice in a set is a fault of the PodGroup
 (``compatibility: volcano``: those placed in the session alone; both void the annotations). In both modes mates that are
-left out so that a bucket fits go in the order of the bucket, the last first: Volcano draws them.
-"""
-
-from __future__ import annotations
+left out so that a bucket fits go in the order of the bucket, the last first: Volcano draws them."""
 
 from collections.abc import Sequence
 from typing import ClassVar
@@ -23,7 +20,7 @@ import numpy as np
 
 from scheduler_core.algorithms.buckets import Bucket, Member, Wishes, attraction, fill, wishes
 from scheduler_core.framework.forms import Form, StaticKey, Suspects
-from scheduler_core.framework.plugin import Argument, Plugin
+from scheduler_core.framework.plugin import Argument, Plugin, number
 from scheduler_core.framework.session import Session
 from scheduler_core.model.resources import MILLI
 from scheduler_core.state.axes import FIRST_SCALAR
@@ -50,17 +47,10 @@ class Topology:
 
 
 class TaskTopology(Plugin):
-    """Keeps tasks of a gang together or apart."""
-
     name: ClassVar[str] = "task-topology"
     arguments: ClassVar[tuple[Argument, ...]] = (
-        Argument(
-            name="task-topology.weight",
-            type="int",
-            default=1,
-            minimum=0,
-            maximum=1_000_000,
-            doc="weight of the score for nodes with room for a task's bucket",
+        number(
+            "task-topology.weight", 1, (0, 1_000_000), "weight of the score for nodes with room for a task's bucket"
         ),
     )
 
@@ -70,7 +60,6 @@ class TaskTopology(Plugin):
         self._known: dict[int, Topology | None] = {}
 
     def job_problem(self, gang: int) -> str | None:
-        """A role that is named twice in one set."""
         notes = self.session.group(gang).annotations
         for key in () if self.session.compat else (NEAR, APART, ORDER):
             for roles in _sets(notes.get(key, "")):

@@ -12,10 +12,7 @@ Source: volcano-semantics 4.12. On purpose different from upstream (``compatibil
 window over midnight stays open until its end; when a zone was last emptied is kept in the memory of the sessions, not
 in a variable of the process, so that a restart does not evict anew. The hours are those of ``tdm.timezone``, not of the
 machine that the scheduler runs on. A task without the annotation counts as preemptable when it preempts, as upstream
-has it.
-"""
-
-from __future__ import annotations
+has it."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, ClassVar
@@ -45,24 +42,18 @@ _KEY = "tdm/"
 
 
 class Tdm(ScoredByTerms):
-    """Lends machines by the clock."""
-
     name: ClassVar[str] = "tdm"
     arguments: ClassVar[tuple[Argument, ...]] = (
         Argument(
-            name="tdm.revocable-zone.<zone>",
-            type="str",
-            default={},
+            name="tdm.revocable-zone.<zone>", type="str", default={},
             doc="when the zone is open, `HH:MM-HH:MM`; an end before the start is on the next day",
         ),
         Argument(
-            name="tdm.evict.period",
-            type="str",
-            default="1m",
+            name="tdm.evict.period", type="str", default="1m",
             doc="how long a closed zone is left alone after pods were sent away",
         ),
         Argument(name="tdm.timezone", type="str", default="UTC", doc="time zone of the windows, `Asia/Shanghai`"),
-    )
+    )  # fmt: skip
 
     @classmethod
     def check(cls, values: Mapping[str, Any]) -> None:
@@ -96,8 +87,6 @@ class Tdm(ScoredByTerms):
     def _is_open(self, window: Window, clock: ZoneInfo) -> bool:
         return window.contains(self.session.now, clock, past_midnight=not self.session.compat)
 
-    # Placement --------------------------------------------------------------------------------------------------
-
     def predicate(self, cls: TaskClass) -> Iterator[tuple[str, Bools]]:
         """Nodes outside the zones, and for revocable tasks those of open zones."""
         yield NodeRefusal.REVOCABLE_ZONE, ~self._private | self._lent if _revocable(cls) else ~self._private
@@ -112,8 +101,6 @@ class Tdm(ScoredByTerms):
             return [StaticKey(np.array(kept, dtype=np.int64))]
         return None
 
-    # Orders -----------------------------------------------------------------------------------------------------
-
     def job_order(self, gang: int) -> tuple[bool]:
         """Gangs that are not preemptable go first."""
         return (self._preemptable_gang(gang),)
@@ -124,8 +111,6 @@ class Tdm(ScoredByTerms):
 
     def _preemptable_gang(self, gang: int) -> bool:
         return self.session.group(gang).preemptable is True
-
-    # Eviction ---------------------------------------------------------------------------------------------------
 
     def preemptable(self, preemptor: int, candidates: Sequence[int]) -> Opinion:
         """Preemptable tasks that run outside the zones, for a preemptor that is neither preemptable nor revocable."""

@@ -8,8 +8,6 @@ older than five minutes, or none, filters no node and scores 0.
 Departures on purpose: the clock is the session's ``now``; ``memory`` is accepted beside ``mem`` as a threshold's name.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, ClassVar
 
@@ -18,7 +16,7 @@ import numpy as np
 from scheduler_core.framework.forms import Form, Term
 from scheduler_core.framework.kernels.terms import STATIC
 from scheduler_core.framework.node_scores import ScoredByTerms
-from scheduler_core.framework.plugin import Argument
+from scheduler_core.framework.plugin import Argument, number
 from scheduler_core.framework.session import Session
 from scheduler_core.model.node_refusal import NodeRefusal
 from scheduler_core.state.axes import CPU, MEMORY
@@ -30,26 +28,20 @@ MAX_SCORE = 100.0
 
 
 def _weight(name: str, default: int, doc: str) -> Argument:
-    return Argument(name=name, type="int", default=default, minimum=0, maximum=1_000_000, doc=doc)
+    return number(name, default, (0, 1_000_000), doc)
 
 
 class Usage(ScoredByTerms):
-    """Filters and scores nodes by what was measured on them."""
-
     name: ClassVar[str] = "usage"
     arguments: ClassVar[tuple[Argument, ...]] = (
         _weight("usage.weight", 5, "weight of the whole score"),
         _weight("cpu.weight", 1, "weight of cpu in the score"),
         _weight("memory.weight", 1, "weight of memory in the score"),
         Argument(
-            name="thresholds",
-            type="weights",
-            default={"cpu": 80, "mem": 80},
-            minimum=0,
-            maximum=1000,
+            name="thresholds", type="weights", default={"cpu": 80, "mem": 80}, minimum=0, maximum=1000,
             doc="percent of cpu and mem in use above which a node takes no pod; 80 each where it is not said",
         ),
-    )
+    )  # fmt: skip
 
     @classmethod
     def check(cls, values: Mapping[str, Any]) -> None:

@@ -3,10 +3,7 @@
 The parser goes through a text without recursion, but what builds values of its events recurses on the stack of C: a
 hundred kilobytes of ``[`` end the process. Aliases let a short text hold more values than any memory holds. Of two
 equal keys in one mapping the last one would win without a word. A value that is built takes a hundred times the bytes
-of its text.
-"""
-
-from __future__ import annotations
+of its text."""
 
 import re
 
@@ -25,12 +22,8 @@ _NUMERIC = re.compile(r"[-+0-9_.:]+")
 
 
 class _Open:
-    """A mapping or a list that has begun.
-
-    Attributes:
-        keys: line of each key of a mapping; None for a list. key: the latest one; filled: it has its value.
-        count: entries of a list so far.
-    """
+    """A mapping or a list that has begun. ``keys``: line of each key of a mapping; None for a list. ``key``: the latest
+    one; ``filled``: it has its value. ``count``: entries of a list so far."""
 
     __slots__ = ("anchor", "count", "filled", "key", "keys")
 
@@ -45,14 +38,12 @@ def check_shape(text: str, *, twice: bool = True, most: int | None = None, repea
     """Refuse a text that nests too deep, repeats too much, holds itself, has a number without an end or a key twice.
 
     Args:
-        twice: False = the caller looks at keys itself.
-        most: keys and values that the text may have; None = any number.
+        twice: False = the caller looks at keys itself. most: keys and values that the text may have; None = any number.
         repeats: values that its aliases may repeat in one document.
 
     Raises:
         yaml.YAMLError: with the place; also where the text is no YAML.
-        BadInput: ``duplicate_key`` with path and line.
-    """
+        BadInput: ``duplicate_key`` with path and line."""
     sizes: dict[str, int] = {}
     opened: list[_Open] = []
     counts = [0]

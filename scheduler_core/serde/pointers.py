@@ -1,7 +1,5 @@
 """Pointers into a document, as errors show them; of a module of its own, since every reader needs them."""
 
-from __future__ import annotations
-
 import re
 
 _PLAIN_KEY = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")

@@ -1,23 +1,12 @@
 """The result document: sorted keys, lists sorted by name, one trailing newline."""
 
-from __future__ import annotations
-
 import math
 from datetime import UTC, datetime
 from typing import Any
 
 import orjson
 
-from scheduler_core.model.decision import (
-    Bind,
-    Event,
-    Eviction,
-    GangOutcome,
-    QueueOutcome,
-    Reclaim,
-    Result,
-    cards_json,
-)
+from scheduler_core.model.decision import Bind, Event, Eviction, GangOutcome, QueueOutcome, Reclaim, Result, cards_json
 from scheduler_core.model.reason import Holder, Reason, ReasonNumbers, Remedy
 
 _OPTIONS = orjson.OPT_SORT_KEYS | orjson.OPT_APPEND_NEWLINE
@@ -35,10 +24,7 @@ def format_time(seconds: float) -> str:
 
 def result_to_json(result: Result, timings: bool = False) -> dict[str, Any]:
     """The document of one session (contracts 2): times in RFC 3339, CPU in milli-cores, memory in bytes, cards counted.
-
-    Args:
-        timings: with ``timings_ms``; without them the same input gives the same bytes.
-    """
+    ``timings``: with ``timings_ms``; without them the same input gives the same bytes."""
     document: dict[str, Any] = {
         "version": result.version,
         "now": format_time(result.now),
@@ -62,7 +48,6 @@ def dump(result: Result, timings: bool = False) -> bytes:
 
 
 def reason_to_json(reason: Reason) -> dict[str, Any]:
-    """One entry of ``reasons``."""
     return {
         "podgroup": reason.podgroup,
         "code": reason.code.value,
@@ -73,7 +58,6 @@ def reason_to_json(reason: Reason) -> dict[str, Any]:
 
 
 def reclaim_to_json(reclaim: Reclaim) -> dict[str, Any]:
-    """One entry of ``reclaims``."""
     return {
         "reclaimer": reclaim.reclaimer,
         "queue": reclaim.queue,

@@ -1,7 +1,5 @@
 """YAML and JSON text to plain values, with errors that name the line."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Callable
@@ -34,11 +32,7 @@ Loader.yaml_implicit_resolvers = {
 
 
 def as_text(raw: str | bytes, file: str | None) -> str:
-    """UTF-8 bytes as text.
-
-    Raises:
-        BadInput: ``malformed_text``.
-    """
+    """UTF-8 bytes as text. Raises BadInput: ``malformed_text``."""
     if isinstance(raw, str):
         return raw
     try:
@@ -50,13 +44,9 @@ def as_text(raw: str | bytes, file: str | None) -> str:
 
 
 def load_documents(text: str, file: str | None) -> list[Any]:
-    """All documents of a YAML text, or the one of a JSON text; empty documents are left out.
-
-    JSON goes through its own decoder, which is two orders of magnitude faster than YAML.
-
-    Raises:
-        BadInput: ``malformed_json``, ``malformed_yaml`` or ``duplicate_key`` with the line.
-    """
+    """All documents of a YAML text, or the one of a JSON text; empty documents are left out. JSON goes through its own
+    decoder, which is two orders of magnitude faster than YAML. Raises BadInput: ``malformed_json``, ``malformed_yaml``
+    or ``duplicate_key`` with the line."""
     if text.lstrip()[:1] in ("{", "["):
         try:
             document = msgspec.json.decode(text)
@@ -89,14 +79,9 @@ def _load_yaml(text: str, file: str | None) -> list[Any]:
 
 
 def _refuse_twice(text: str, document: object, file: str | None) -> None:
-    """Refuse a JSON text with a key twice in one object, of which the decoder keeps the last.
-
-    A text with as many keys as what was decoded of it, written out again, has none; O(length) with a small factor. Only
-    others are gone through key by key.
-
-    Raises:
-        BadInput: ``duplicate_key``.
-    """
+    """Refuse a JSON text with a key twice in one object, of which the decoder keeps the last. A text with as many keys
+    as what was decoded of it, written out again, has none; O(length) with a small factor. Only others are gone through
+    key by key. Raises BadInput: ``duplicate_key``."""
     try:
         left = len(_KEY.findall(msgspec.json.encode(document)))
     except (OverflowError, msgspec.MsgspecError):

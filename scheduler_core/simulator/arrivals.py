@@ -8,10 +8,7 @@
   its arrival, and leaves when the tide is below that level, if its own life has not ended before: so what runs
   follows the curve up and down.
 * Gangs: training tasks of one queue and one shape form gangs in the order of arrival. A gang arrives with its first
-  member and works as long as its longest.
-"""
-
-from __future__ import annotations
+  member and works as long as its longest."""
 
 import itertools
 import random
@@ -100,10 +97,8 @@ def _between(shares: list[float], quantile: float) -> float:
 def make_workloads(
     arrivals: list[Arrival], draw: QueueDraw, *, gang_size: int, start: float
 ) -> list[tuple[float, Workload]]:
-    """Services of one pod for inference, gangs of ``gang_size`` for training, each with its time of arrival.
-
-    Training tasks that are left over at the end form smaller gangs.
-    """
+    """Services of one pod for inference, gangs of ``gang_size`` for training, each with its time of arrival. Training
+    tasks that are left over at the end form smaller gangs."""
     services: list[tuple[float, Workload]] = []
     gangs: list[tuple[Assignment, list[Arrival]]] = []
     open_gangs: dict[tuple[object, ...], list[Arrival]] = {}
@@ -126,25 +121,17 @@ def make_workloads(
 def _template(task: TraceTask, assignment: Assignment) -> PodTemplate:
     whole = task.card_milli % MILLI == 0
     return PodTemplate(
-        cpu_milli=task.cpu_milli,
-        memory_mib=task.memory_mib,
-        card_names=assignment.cards,
-        resource=GPU_RESOURCE if task.card_milli and whole else "",
-        card_milli=task.card_milli,
-    )
+        cpu_milli=task.cpu_milli, memory_mib=task.memory_mib, card_names=assignment.cards,
+        resource=GPU_RESOURCE if task.card_milli and whole else "", card_milli=task.card_milli,
+    )  # fmt: skip
 
 
 def _service(arrival: Arrival, assignment: Assignment) -> Workload:
     return Workload(
-        namespace=NAMESPACE,
-        name=arrival.name,
-        queue=assignment.queue,
-        service_type="inference",
-        owner_kind=OwnerKind.REPLICA_SET,
-        template=_template(arrival.task, assignment),
-        priority_class=arrival.task.priority_class,
-        duration=arrival.life,
-    )
+        namespace=NAMESPACE, name=arrival.name, queue=assignment.queue, service_type="inference",
+        owner_kind=OwnerKind.REPLICA_SET, template=_template(arrival.task, assignment),
+        priority_class=arrival.task.priority_class, duration=arrival.life,
+    )  # fmt: skip
 
 
 def _gang(members: list[Arrival], assignment: Assignment) -> Workload:

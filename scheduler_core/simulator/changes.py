@@ -1,7 +1,5 @@
 """What the world reports to its listeners."""
 
-from __future__ import annotations
-
 import enum
 from collections.abc import Callable
 from typing import Any
@@ -10,8 +8,6 @@ import msgspec
 
 
 class Cause(enum.StrEnum):
-    """Why an object changed."""
-
     SUBMITTED = "submitted"
     MADE = "made"
     BOUND = "bound"
@@ -29,15 +25,9 @@ class Cause(enum.StrEnum):
 
 
 class Change(msgspec.Struct, frozen=True, gc=False):
-    """One object that changed.
-
-    Attributes:
-        verb: ``upsert`` or ``delete``.
-        kind: ``Pod``, ``PodGroup``, ``Job``, ``ReplicaSet``, ``Queue``, ``Node`` or ``PriorityClass``.
-        key: ``namespace/name``, or ``name`` for kinds without a namespace.
-        cause: why.
-        value: the object as after the change; for ``delete`` as it was last.
-    """
+    """One object that changed. ``verb``: ``upsert`` or ``delete``. ``kind``: ``Pod``, ``PodGroup``, ``Job``,
+    ``ReplicaSet``, ``Queue``, ``Node`` or ``PriorityClass``. ``key``: ``namespace/name``, or ``name`` for kinds without
+    a namespace. ``cause``: why. ``value``: the object as after the change; for ``delete`` as it was last."""
 
     verb: str
     kind: str

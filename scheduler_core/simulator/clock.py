@@ -1,7 +1,5 @@
 """Virtual time: seconds since the epoch, written as RFC 3339 where an object carries it."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime
 
 # The day on which a replay without a date begins: 2026-01-01T00:00:00Z.

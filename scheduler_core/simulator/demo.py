@@ -1,10 +1,6 @@
-"""The demo's day: inference follows a tide, training fills what it leaves, lap after lap.
-
-Everything is a function of the seed, the time and the state of the world, so a world that was stored needs nothing
-beside it to go on. One lap is a day of virtual time; names carry its number.
-"""
-
-from __future__ import annotations
+"""The demo's day: inference follows a tide, training fills what it leaves, lap after lap. Everything is a function of
+the seed, the time and the state of the world, so a world that was stored needs nothing beside it to go on. One lap is a
+day of virtual time; names carry its number."""
 
 import itertools
 import math
@@ -66,11 +62,7 @@ def _draw(seed: int, *what: object) -> float:
 
 
 class DemoScenario:
-    """Acts every :data:`STEP` seconds of virtual time.
-
-    Args:
-        world: where it acts; a stored one goes on where it was.
-    """
+    """Acts every :data:`STEP` seconds of virtual time. ``world``: where it acts; a stored one goes on where it was."""
 
     def __init__(self, world: World, *, seed: int) -> None:
         self._seed = seed
@@ -78,7 +70,6 @@ class DemoScenario:
 
     @property
     def next_time(self) -> float | None:
-        """The next moment of action; there always is one."""
         return START + self._step * STEP
 
     def act(self, world: World) -> None:
@@ -98,16 +89,11 @@ class DemoScenario:
         if state is None:
             world.submit(
                 Workload(
-                    namespace=service.queue,
-                    name=service.name,
-                    queue=service.queue,
-                    service_type="inference",
-                    owner_kind=OwnerKind.REPLICA_SET,
-                    template=template(service.cards, service.milli),
-                    replicas=wanted,
+                    namespace=service.queue, name=service.name, queue=service.queue, service_type="inference",
+                    owner_kind=OwnerKind.REPLICA_SET, template=template(service.cards, service.milli), replicas=wanted,
                     priority_class=service.priority_class,
                 )
-            )
+            )  # fmt: skip
         elif abs(wanted - state.workload.replicas) >= max(1, service.peak // 12) or wanted == service.floor:
             # An autoscaler's dead band: small waves do not move big services.
             world.scale(service.queue, service.name, wanted)

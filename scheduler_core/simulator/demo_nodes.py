@@ -1,7 +1,5 @@
 """The hardware of the demo: sixty nodes of four card types, some cut into MIG slices, some shared by MPS."""
 
-from __future__ import annotations
-
 from scheduler_core.model.cards import NodeCards
 from scheduler_core.model.node import Node
 
@@ -35,7 +33,6 @@ _GROUPS: tuple[tuple[str, str, int, int, int, tuple[tuple[str, int], ...]], ...]
 
 
 def demo_nodes() -> tuple[Node, ...]:
-    """All nodes, by name."""
     nodes: list[Node] = []
     for prefix, board, count, cores, memory_gib, cards in _GROUPS:
         for number in range(1, count + 1):

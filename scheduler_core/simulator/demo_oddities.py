@@ -1,7 +1,5 @@
 """Gangs that wait for a reason of their own each day, beside the healthy ones that wait for room."""
 
-from __future__ import annotations
-
 import msgspec
 
 from scheduler_core.simulator.demo_nodes import A100, GPU, H200, H800
@@ -27,18 +25,10 @@ class Oddity(msgspec.Struct, frozen=True, kw_only=True):
     def workload(self, lap: int) -> Workload:
         """As it is submitted on day ``lap``."""
         return Workload(
-            namespace=self.namespace,
-            name=f"{self.name}-lap{lap}",
-            queue=self.queue,
-            service_type="training",
-            owner_kind=OwnerKind.JOB,
-            template=self.template,
-            replicas=self.members,
-            min_member=self.members,
-            priority_class="pc-low",
-            duration=3600.0,
-            labels={ODDITY_LABEL: self.shows},
-        )
+            namespace=self.namespace, name=f"{self.name}-lap{lap}", queue=self.queue, service_type="training",
+            owner_kind=OwnerKind.JOB, template=self.template, replicas=self.members, min_member=self.members,
+            priority_class="pc-low", duration=3600.0, labels={ODDITY_LABEL: self.shows},
+        )  # fmt: skip
 
 
 ODDITIES = (

@@ -1,10 +1,6 @@
-"""Who owns what in the demo: tenants, projects, business lines and their queues. Data only.
-
-Rules that the numbers keep: for each card type the inference quotas together do not exceed the hardware (their peak can
-be served), nor do the training quotas (the ebb is lent out once).
-"""
-
-from __future__ import annotations
+"""Who owns what in the demo: tenants, projects, business lines and their queues. Data only. Rules that the numbers
+keep: for each card type the inference quotas together do not exceed the hardware (their peak can be served), nor do the
+training quotas (the ebb is lent out once)."""
 
 import msgspec
 
@@ -17,8 +13,6 @@ PLATFORM = ""
 
 
 class DemoProject(msgspec.Struct, frozen=True):
-    """A project of a tenant."""
-
     slug: str
     name: str
 
@@ -32,8 +26,6 @@ class DemoBusinessLine(msgspec.Struct, frozen=True):
 
 
 class DemoTenant(msgspec.Struct, frozen=True):
-    """A tenant with its projects."""
-
     slug: str
     name: str
     projects: tuple[DemoProject, ...]
@@ -45,8 +37,7 @@ class DemoQueue(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         tenant: slug; empty for the platform. project: slug, of an inference queue. business_line: slug, of a training
             queue. card_quota: whole cards or slices by card type. cpu: cores. memory_gib: GiB.
-        namespaces: whose workloads may use it.
-    """
+        namespaces: whose workloads may use it."""
 
     name: str
     service_type: str
@@ -61,16 +52,13 @@ class DemoQueue(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def priority(self) -> int:
-        """Inference goes first."""
         return INFERENCE_PRIORITY if self.service_type == "inference" else TRAINING_PRIORITY
 
     @property
     def reclaimable(self) -> bool:
-        """Only training gives back."""
         return self.service_type == "training"
 
     def to_model(self) -> Queue:
-        """As the cluster has it."""
         return Queue(
             name=self.name,
             weight=self.weight,

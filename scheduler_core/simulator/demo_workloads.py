@@ -1,7 +1,5 @@
 """What runs in the demo: inference services that follow the tide, and the kinds of training that fill the ebb."""
 
-from __future__ import annotations
-
 import msgspec
 
 from scheduler_core.model.resources import MILLI
@@ -25,8 +23,7 @@ class DemoService(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         queue: its queue, ``tenant-project``, which is its namespace too. cards: card types that will do.
         milli: milli-cards of one pod. peak: pods at the height of the tide. floor: pods at its lowest.
-        lead: hours by which its tide runs ahead of the common one.
-    """
+        lead: hours by which its tide runs ahead of the common one."""
 
     queue: str
     name: str
@@ -39,13 +36,9 @@ class DemoService(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class DemoTraining(msgspec.Struct, frozen=True, kw_only=True):
-    """A kind of training that one queue sees again and again.
-
-    Attributes:
-        members: sizes of its gangs, in pods. milli: milli-cards of one pod. hours: shortest and longest run.
-        weight: how often it comes, against the others of its queue.
-        aborts: an eviction ends it, its owner will hand in another; otherwise it starts again.
-    """
+    """A kind of training that one queue sees again and again. ``members``: sizes of its gangs, in pods. ``milli``:
+    milli-cards of one pod. ``hours``: shortest and longest run. ``weight``: how often it comes, against the others of
+    its queue. ``aborts``: an eviction ends it, its owner will hand in another; otherwise it starts again."""
 
     queue: str
     name: str
@@ -182,9 +175,6 @@ def template(cards: tuple[str, ...], milli: int) -> PodTemplate:
     resource = RESOURCES[cards[0]]
     cpu_milli, memory_mib = _PER_CARD[resource]
     return PodTemplate(
-        cpu_milli=cpu_milli * milli // MILLI,
-        memory_mib=memory_mib * milli // MILLI,
-        card_names=cards,
-        resource=resource if milli % MILLI == 0 else "",
-        card_milli=milli,
-    )
+        cpu_milli=cpu_milli * milli // MILLI, memory_mib=memory_mib * milli // MILLI, card_names=cards,
+        resource=resource if milli % MILLI == 0 else "", card_milli=milli,
+    )  # fmt: skip

@@ -1,13 +1,9 @@
 """What a cluster answers when a call cannot be done: one type, with a code that an API server can map to a status."""
 
-from __future__ import annotations
-
 import enum
 
 
 class Refusal(enum.StrEnum):
-    """Why a call was refused."""
-
     NOT_FOUND = "NotFound"
     ALREADY_EXISTS = "AlreadyExists"
     INVALID = "Invalid"
@@ -18,12 +14,8 @@ class Refusal(enum.StrEnum):
 
 
 class WorldError(Exception):
-    """A call that the cluster refuses; nothing has changed.
-
-    Attributes:
-        code: why. message: one sentence with names and numbers.
-        node: the node that the pod is bound to already (``ALREADY_BOUND``), else empty.
-    """
+    """A call that the cluster refuses; nothing has changed. ``code``: why. ``message``: one sentence with names and
+    numbers. ``node``: the node that the pod is bound to already (``ALREADY_BOUND``), else empty."""
 
     def __init__(self, code: Refusal, message: str, *, node: str = "") -> None:
         super().__init__(message)

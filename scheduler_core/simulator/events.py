@@ -1,7 +1,5 @@
 """The heap of things to come, keyed (time, priority, id) so that ties are stable."""
 
-from __future__ import annotations
-
 import enum
 import heapq
 
@@ -25,8 +23,7 @@ class ScheduledEvent(msgspec.Struct, frozen=True, order=True, array_like=True, g
     Attributes:
         time: seconds since the epoch. priority: lower first within one moment. id: order of scheduling.
         kind: what. key: pod or workload (namespace/name).
-        token: uid or version that must still hold, else the event is stale and does nothing.
-    """
+        token: uid or version that must still hold, else the event is stale and does nothing."""
 
     time: float
     priority: int
@@ -48,12 +45,10 @@ class EventQueue:
         return len(self._heap)
 
     def push(self, time: float, kind: EventKind, key: str, token: str) -> None:
-        """Let ``kind`` happen to ``key`` at ``time``."""
         self.last_id += 1
         heapq.heappush(self._heap, ScheduledEvent(time, int(kind), self.last_id, kind, key, token))
 
     def pop_due(self, until: float) -> ScheduledEvent | None:
-        """The next event at or before ``until``, or None."""
         if self._heap and self._heap[0].time <= until:
             return heapq.heappop(self._heap)
         return None
@@ -64,5 +59,4 @@ class EventQueue:
         return self._heap[0].time if self._heap else None
 
     def dump(self) -> tuple[ScheduledEvent, ...]:
-        """All events in order."""
         return tuple(sorted(self._heap))

@@ -1,7 +1,5 @@
 """Sessions over the simulated cluster: time passes, a session decides, the cluster carries it out."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Protocol
 
@@ -34,19 +32,12 @@ class SessionLoop:
 
     Attributes:
         sessions: how many there were, the skipped ones included. skipped: those.
-        refused: decisions that the cluster refused.
-    """
+        refused: decisions that the cluster refused."""
 
     def __init__(
-        self,
-        world: World,
-        scenario: Scenario,
-        policy: Policy,
-        *,
-        session_seconds: float,
-        seed: int,
+        self, world: World, scenario: Scenario, policy: Policy, *, session_seconds: float, seed: int,
         reasons: bool = True,
-    ) -> None:
+    ) -> None:  # fmt: skip
         self._world, self._scenario, self._policy = world, scenario, policy
         self._session_seconds, self._seed, self._reasons = session_seconds, seed, reasons
         self._view = SnapshotView(world)
@@ -57,7 +48,6 @@ class SessionLoop:
         self.sessions = self.skipped = self.refused = 0
 
     def observe(self, observer: Observer) -> None:
-        """Call ``observer`` after each session."""
         self._observers.append(observer)
 
     def step(self) -> None:
@@ -70,14 +60,9 @@ class SessionLoop:
         else:
             before = world.changes
             result, self._memory = run_session(
-                self._view.take(),
-                self._policy,
-                now=world.t,
-                seed=self._seed,
-                memory=self._memory,
-                workspace=self._workspace,
-                reasons=self._reasons,
-            )
+                self._view.take(), self._policy, now=world.t, seed=self._seed, memory=self._memory,
+                workspace=self._workspace, reasons=self._reasons,
+            )  # fmt: skip
             for observer in self._observers:
                 observer.decided(result)
             self._apply(result)

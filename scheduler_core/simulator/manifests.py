@@ -1,7 +1,5 @@
 """Objects of the simulated cluster as an API server would hold them."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 
@@ -21,13 +19,9 @@ VOLCANO_SCHEDULING = "scheduling.volcano.sh/v1beta1"
 
 
 def to_kubernetes(world: World, kind: str, key: str) -> Manifest:
-    """The object ``key`` of ``kind`` as JSON values.
-
-    A service is a ReplicaSet that a Deployment of the same name owns: both kinds can be asked for.
-
-    Raises:
-        WorldError: ``NOT_FOUND``; ``INVALID`` for a kind that this cluster does not have.
-    """
+    """The object ``key`` of ``kind`` as JSON values. A service is a ReplicaSet that a Deployment of the same name owns:
+    both kinds can be asked for. Raises WorldError: ``NOT_FOUND``; ``INVALID`` for a kind that this cluster does not
+    have."""
     stores: dict[str, dict[str, Any]] = {
         "Pod": world.pods,
         "PodGroup": world.pod_groups,
@@ -69,7 +63,6 @@ def manifest_of(kind: str, value: Any, world: World) -> Manifest:
 
 
 def pod_manifest(pod: Pod) -> Manifest:
-    """A Pod with one container."""
     metadata = _metadata(pod.name, pod.uid, pod.created, pod.namespace, pod.labels, pod.annotations)
     if pod.owner is not None:
         metadata["ownerReferences"] = [
@@ -105,13 +98,7 @@ def pod_group_manifest(group: PodGroup, world: World) -> Manifest:
         for item in group.conditions
     ]
     status = {"phase": group.phase.value, "conditions": conditions, "running": running, "succeeded": succeeded}
-    return {
-        "apiVersion": VOLCANO_SCHEDULING,
-        "kind": "PodGroup",
-        "metadata": metadata,
-        "spec": spec,
-        "status": status,
-    }
+    return {"apiVersion": VOLCANO_SCHEDULING, "kind": "PodGroup", "metadata": metadata, "spec": spec, "status": status}
 
 
 def job_manifest(state: WorkloadState) -> Manifest:
@@ -150,7 +137,6 @@ def job_manifest(state: WorkloadState) -> Manifest:
 
 
 def replica_set_manifest(state: WorkloadState) -> Manifest:
-    """The ReplicaSet of a service."""
     metadata = _workload_metadata(state)
     metadata["ownerReferences"] = [_owner_reference(APPS, "Deployment", state.workload.name, _deployment_uid(state))]
     return {
@@ -176,7 +162,6 @@ def deployment_manifest(state: WorkloadState) -> Manifest:
 
 
 def node_manifest(node: Node) -> Manifest:
-    """A ready Node."""
     resources = {"cpu": f"{node.cpu_milli}m", "memory": f"{node.memory_mib}Mi", "pods": str(node.pods)}
     for group in node.cards:
         resources[group.resource] = str(int(resources.get(group.resource, "0")) + group.count)
@@ -227,7 +212,6 @@ def queue_manifest(queue: Queue) -> Manifest:
 
 
 def priority_class_manifest(priority_class: PriorityClass) -> Manifest:
-    """A PriorityClass."""
     return {
         "apiVersion": "scheduling.k8s.io/v1",
         "kind": "PriorityClass",

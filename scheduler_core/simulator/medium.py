@@ -1,10 +1,6 @@
-"""The medium demo: the demo's day, and beside it a hall of 940 nodes on which 10,000 pods run when it begins.
-
-Drawn from the seed. What the hall runs moves little: a tenth of its services follow the tide, most of its training runs
-for days, and a gang that has ended is followed by another one. As in the demo, a stored world needs nothing beside it.
-"""
-
-from __future__ import annotations
+"""The medium demo: the demo's day, and beside it a hall of 940 nodes on which 10,000 pods run when it begins. Drawn
+from the seed. What the hall runs moves little: a tenth of its services follow the tide, most of its training runs for
+days, and a gang that has ended is followed by another one. As in the demo, a stored world needs nothing beside it."""
 
 import random
 from collections.abc import Iterator
@@ -90,11 +86,8 @@ def medium_world(seed: int) -> World:
 
 
 def drawn(seed: int) -> Iterator[_Gang]:
-    """The gangs of the hall: one after the other for each queue in turn, until 10,000 pods are there.
-
-    Raises:
-        ValueError: the quotas of the hall do not hold so many.
-    """
+    """The gangs of the hall: one after the other for each queue in turn, until 10,000 pods are there. Raises
+    ValueError: the quotas of the hall do not hold so many."""
     rng = random.Random(f"{seed}/hall")
     left = {
         (queue.name, card): count * MILLI * _FILLED_PERCENT[queue.service_type] // 100
@@ -156,17 +149,10 @@ def _workload(gang: _Gang, now: float, seed: int, *, first: bool = False) -> Wor
     if gang.service_type == "inference":
         tidal = rng.random() < _TIDAL_SHARE
         return Workload(
-            namespace=gang.namespace,
-            name=gang.name,
-            queue=gang.queue,
-            service_type="inference",
-            owner_kind=OwnerKind.REPLICA_SET,
-            template=template,
-            replicas=gang.members,
-            priority_class="pc-high",
-            submitted=now - rng.uniform(1, 80) * DAY,
-            labels={_TIDAL_LABEL: str(gang.members)} if tidal else {},
-        )
+            namespace=gang.namespace, name=gang.name, queue=gang.queue, service_type="inference",
+            owner_kind=OwnerKind.REPLICA_SET, template=template, replicas=gang.members, priority_class="pc-high",
+            submitted=now - rng.uniform(1, 80) * DAY, labels={_TIDAL_LABEL: str(gang.members)} if tidal else {},
+        )  # fmt: skip
     # Most of it runs for days: one in seven is a short run.
     days = rng.uniform(0.1, 0.5) if rng.random() < 1 / 7 else rng.uniform(2, 9)
     return Workload(

@@ -1,7 +1,5 @@
 """The hardware of the medium demo: the demo's sixty nodes and a second hall; 1,000 nodes of twenty card types."""
 
-from __future__ import annotations
-
 from functools import cache
 
 import msgspec
@@ -75,7 +73,6 @@ def resource_of(card: str) -> str:
 
 @cache
 def hall_nodes() -> tuple[Node, ...]:
-    """The nodes of the second hall, by name."""
     nodes: list[Node] = []
     for rows in _HALL:
         for number in range(1, rows.nodes + 1):

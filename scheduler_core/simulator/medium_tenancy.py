@@ -1,22 +1,12 @@
-"""Who owns what in the medium demo: the demo's owners and as many again that the tree has 500 queues.
-
-The second hall's queues keep the rule of the demo: for each card type neither the inference quotas together nor the
-training quotas together exceed the hardware.
-"""
-
-from __future__ import annotations
+"""Who owns what in the medium demo: the demo's owners and as many again that the tree has 500 queues. The second hall's
+queues keep the rule of the demo: for each card type neither the inference quotas together nor the training quotas
+together exceed the hardware."""
 
 import random
 from collections import Counter
 from functools import cache
 
-from scheduler_core.simulator.demo_tenancy import (
-    PLATFORM,
-    DemoBusinessLine,
-    DemoProject,
-    DemoQueue,
-    DemoTenant,
-)
+from scheduler_core.simulator.demo_tenancy import PLATFORM, DemoBusinessLine, DemoProject, DemoQueue, DemoTenant
 from scheduler_core.simulator.medium_nodes import hall_cards
 
 _NAMES = (
@@ -88,13 +78,6 @@ def _queue(
 ) -> DemoQueue:
     count = sum(cards.values())
     return DemoQueue(
-        name=name,
-        service_type=kind,
-        tenant=tenant,
-        project=project,
-        business_line=line,
-        card_quota=cards,
-        cpu=16 * count,
-        memory_gib=128 * count,
-        namespaces=(namespace,),
-    )
+        name=name, service_type=kind, tenant=tenant, project=project, business_line=line, card_quota=cards,
+        cpu=16 * count, memory_gib=128 * count, namespaces=(namespace,),
+    )  # fmt: skip

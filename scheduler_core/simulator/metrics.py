@@ -1,7 +1,5 @@
 """What a replay measures; :class:`Report` is its JSON form."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 
@@ -41,11 +39,7 @@ class Report(msgspec.Struct, kw_only=True):
 
 
 class Metrics:
-    """Counts a replay from the world's changes and the sessions' results.
-
-    Attributes:
-        reclaims: how many there were so far.
-    """
+    """Counts a replay from the world's changes and the sessions' results. ``reclaims``: how many there were so far."""
 
     def __init__(self, world: World) -> None:
         self._world = world
@@ -196,10 +190,6 @@ class Metrics:
         )
 
 
-def _stood(pod: Pod) -> bool:
-    return bool(pod.node) and pod.deleted is None and not pod.finished
-
-
 def _percentiles(samples: list[float]) -> dict[str, float | None]:
     """Nearest-rank percentiles; None where nothing was measured."""
     ordered = sorted(samples)
@@ -210,7 +200,6 @@ def _percentiles(samples: list[float]) -> dict[str, float | None]:
 
 
 def report_to_json(report: Report) -> dict[str, Any]:
-    """The report as the JSON document."""
     document = msgspec.to_builtins(report)
     assert isinstance(document, dict)
     return document

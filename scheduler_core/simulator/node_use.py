@@ -1,7 +1,5 @@
 """What is taken on one node: cpu, memory, pods, and each single card in milli-cards."""
 
-from __future__ import annotations
-
 from scheduler_core.model.cards import CardRequest
 from scheduler_core.model.node import Node
 from scheduler_core.model.pod import Pod
@@ -30,8 +28,7 @@ class NodeUse:
         has, whole cards by lowest index, a share on the fullest card that still has room.
 
         Raises:
-            WorldError: ``NODE_FULL``, with what is short; ``INVALID`` when the node has no such card.
-        """
+            WorldError: ``NODE_FULL``, with what is short; ``INVALID`` when the node has no such card."""
         node = self.node
         if len(self.held) >= node.pods:
             raise self._full(pod, f"it holds {len(self.held)} pods of {node.pods}")
@@ -52,7 +49,6 @@ class NodeUse:
         self._add(pod, card, indices, 1)
 
     def release(self, pod: Pod, card: str, indices: tuple[int, ...]) -> None:
-        """Give back what ``pod`` took."""
         self.held.discard(pod.key)
         self._add(pod, card, indices, -1)
 

@@ -1,7 +1,5 @@
 """The objects that controllers make from a workload: its PodGroup and its pods."""
 
-from __future__ import annotations
-
 import json
 import zlib
 

@@ -1,7 +1,5 @@
 """Which queue, and so which card types, a task of a trace goes to."""
 
-from __future__ import annotations
-
 import random
 import re
 from collections import Counter
@@ -39,13 +37,10 @@ def queues_by_model(nodes: Iterable[Node]) -> tuple[Queue, ...]:
             training = service_type == "training"
             queues.append(
                 Queue(
-                    name=f"{service_type}-{suffix}",
-                    priority=TRAINING_PRIORITY if training else INFERENCE_PRIORITY,
-                    reclaimable=training,
-                    card_quota={model: milli},
-                    service_type=service_type,
+                    name=f"{service_type}-{suffix}", priority=TRAINING_PRIORITY if training else INFERENCE_PRIORITY,
+                    reclaimable=training, card_quota={model: milli}, service_type=service_type,
                 )
-            )
+            )  # fmt: skip
     return tuple(sorted(queues, key=lambda queue: queue.name))
 
 
@@ -64,15 +59,10 @@ class QueueDraw:
     The weight of a card type is its share of all card-seconds, by cards, less what tasks bring that name just this one,
     times the part of its cards that such tasks alone could fill: nodes with little cpu to a card get fewer of the tasks
     that ask for much.
-    The task then names just those of its types that the drawn queue has a quota for.
-    """
+    The task then names just those of its types that the drawn queue has a quota for."""
 
     def __init__(
-        self,
-        nodes: Iterable[Node],
-        queues: Iterable[Queue],
-        tasks: Iterable[TraceTask],
-        rng: random.Random,
+        self, nodes: Iterable[Node], queues: Iterable[Queue], tasks: Iterable[TraceTask], rng: random.Random
     ) -> None:
         nodes, queues, tasks = tuple(nodes), tuple(queues), tuple(tasks)
         self._rng = rng

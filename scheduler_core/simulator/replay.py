@@ -1,7 +1,5 @@
 """A day of a trace through the scheduler: ``python -m scheduler_core replay``."""
 
-from __future__ import annotations
-
 import argparse
 import contextlib
 import math
@@ -32,8 +30,6 @@ _HOUR = 3600.0
 
 
 class ReplayOptions(msgspec.Struct, frozen=True, kw_only=True):
-    """What to replay, as on the command line."""
-
     nodes: Path
     pods: Path
     tide: Path | None = None
@@ -45,11 +41,7 @@ class ReplayOptions(msgspec.Struct, frozen=True, kw_only=True):
     seed: int = 42
 
     def check(self) -> None:
-        """Refuse numbers that mean nothing.
-
-        Raises:
-            BadInput: ``bad_argument`` with the option.
-        """
+        """Refuse numbers that mean nothing. Raises BadInput: ``bad_argument`` with the option."""
         for name, value, least, strict in (
             ("gang-size", self.gang_size, 1, False),
             ("hours", self.hours, 0, True),
@@ -63,25 +55,19 @@ class ReplayOptions(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def replay(
-    options: ReplayOptions,
-    policy: Policy,
-    *,
-    queues: Iterable[Queue] | None = None,
-    priority_classes: Iterable[PriorityClass] = (),
-    trace: BinaryIO | None = None,
+    options: ReplayOptions, policy: Policy, *, queues: Iterable[Queue] | None = None,
+    priority_classes: Iterable[PriorityClass] = (), trace: BinaryIO | None = None,
     progress: Callable[[Progress], None] | None = None,
-) -> Report:
+) -> Report:  # fmt: skip
     """Run a replay from its first arrival to its last session.
 
     Args:
         queues: instead of one inference and one training queue for each card type.
         priority_classes: beside the four that every replay has.
-        trace: where to write a line for each thing that happens to a pod.
-        progress: called after each session.
+        trace: where to write a line for each thing that happens to a pod. progress: called after each session.
 
     Raises:
-        BadInput: an option, a line of a file or the queues cannot be used.
-    """
+        BadInput: an option, a line of a file or the queues cannot be used."""
     options.check()
     nodes, tasks = read_nodes(options.nodes), read_pods(options.pods)
     tide = read_tide(options.tide) if options.tide is not None else None
@@ -96,20 +82,10 @@ def replay(
     )
     classes = {item.name: item for item in (*PRIORITY_CLASSES, *priority_classes)}
     world = World(
-        nodes,
-        queues,
-        classes.values(),
-        seed=options.seed,
-        start=REPLAY_START,
-        grace_seconds=options.grace_seconds,
+        nodes, queues, classes.values(), seed=options.seed, start=REPLAY_START, grace_seconds=options.grace_seconds
     )
     loop = SessionLoop(
-        world,
-        Arrivals(workloads),
-        policy,
-        session_seconds=options.session_seconds,
-        seed=options.seed,
-        reasons=False,
+        world, Arrivals(workloads), policy, session_seconds=options.session_seconds, seed=options.seed, reasons=False
     )
     metrics = Metrics(world)
     loop.observe(metrics)
@@ -124,22 +100,13 @@ def replay(
 
 
 def main(options: argparse.Namespace) -> int:
-    """The command: the options of the command line, with ``policy`` and ``queue_objects`` read already.
-
-    Raises:
-        BadInput: anything in the input that cannot be used.
-    """
+    """The command: the options of the command line, with ``policy`` and ``queue_objects`` read already. Raises
+    BadInput: anything in the input that cannot be used."""
     chosen = ReplayOptions(
-        nodes=Path(options.nodes),
-        pods=Path(options.pods),
-        tide=Path(options.tide) if options.tide else None,
-        gang_size=options.gang_size,
-        hours=options.hours,
-        scale=options.scale,
-        session_seconds=options.session_seconds,
-        grace_seconds=options.grace_seconds,
-        seed=options.seed,
-    )
+        nodes=Path(options.nodes), pods=Path(options.pods), tide=Path(options.tide) if options.tide else None,
+        gang_size=options.gang_size, hours=options.hours, scale=options.scale, session_seconds=options.session_seconds,
+        grace_seconds=options.grace_seconds, seed=options.seed,
+    )  # fmt: skip
     with contextlib.ExitStack() as stack:
         trace = stack.enter_context(open_trace(options.trace)) if options.trace else None
         progress = stack.enter_context(show_progress())

@@ -1,7 +1,5 @@
 """For how long card types are as good as full: by type, and several of them at once."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 SATURATED_SHARE = 0.95
@@ -18,8 +16,7 @@ class Saturation:
     Attributes:
         seconds: by card type, how long at least :data:`SATURATED_SHARE` of it was taken.
         together: how long at least :data:`SATURATED_TYPES` types were at once. longest: the longest time on end.
-        steady: the means of windows.
-    """
+        steady: the means of windows."""
 
     def __init__(self, capacity: Mapping[str, int], start: float) -> None:
         self._enough = {card: SATURATED_SHARE * milli for card, milli in capacity.items()}
@@ -30,7 +27,6 @@ class Saturation:
         self.steady = SteadySaturation(capacity, start)
 
     def taken(self, card: str, milli: int, at: float) -> None:
-        """From now on so much of a type is taken."""
         self.steady.taken(card, milli, at)
         if (milli >= self._enough[card]) == (card in self._full):
             return
@@ -66,8 +62,7 @@ class SteadySaturation:
     for nothing.
 
     Attributes:
-        seconds: by card type. together, longest: of :data:`SATURATED_TYPES` types in one window.
-    """
+        seconds: by card type. together, longest: of :data:`SATURATED_TYPES` types in one window."""
 
     def __init__(self, capacity: Mapping[str, int], start: float) -> None:
         self._enough = {card: SATURATED_SHARE * milli * WINDOW_SECONDS for card, milli in capacity.items()}
@@ -79,7 +74,6 @@ class SteadySaturation:
         self.seconds = dict.fromkeys(capacity, 0.0)
 
     def taken(self, card: str, milli: int, at: float) -> None:
-        """From now on so much of a type is taken."""
         self.bring_up(at)
         self._add(card, at)
         self._milli[card] = milli

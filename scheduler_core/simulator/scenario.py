@@ -1,7 +1,5 @@
 """What happens to a world from outside: workloads that arrive and services that change their size."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import Protocol
 
@@ -44,7 +42,6 @@ class Arrivals:
         return self._arrivals[self._next][0] if self._next < len(self._arrivals) else None
 
     def act(self, world: World) -> None:
-        """Submit what has come."""
         while self._next < len(self._arrivals) and self._arrivals[self._next][0] <= world.t:
             world.submit(self._arrivals[self._next][1])
             self._next += 1

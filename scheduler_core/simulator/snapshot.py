@@ -1,7 +1,5 @@
 """The world as a session's input, straight from its structs."""
 
-from __future__ import annotations
-
 import bisect
 from typing import Any, Generic, TypeVar
 
@@ -25,11 +23,9 @@ class _Sorted(Generic[_Value]):
         self._taken: tuple[_Value, ...] = ()
 
     def touch(self, key: str) -> None:
-        """Look at ``key`` again."""
         self._stale[key] = None
 
     def take(self) -> tuple[_Value, ...]:
-        """All values; the very same tuple as long as nothing changes."""
         if self._stale:
             if len(self._stale) * 8 > len(self._source):
                 self._keys = sorted(self._source)
@@ -80,19 +76,13 @@ class SnapshotView:
             part.touch(change.key)
 
     def take(self) -> Snapshot:
-        """The world now."""
         nodes = self._nodes.take()
         if nodes is not self._typed:
             self._typed, self._card_types = nodes, card_types(nodes)
         return Snapshot(
-            nodes=nodes,
-            pods=self._pods.take(),
-            pod_groups=self._pod_groups.take(),
-            queues=self._queues.take(),
-            priority_classes=self._priority_classes.take(),
-            card_types=self._card_types,
-            latest=self._world.t,
-        )
+            nodes=nodes, pods=self._pods.take(), pod_groups=self._pod_groups.take(), queues=self._queues.take(),
+            priority_classes=self._priority_classes.take(), card_types=self._card_types, latest=self._world.t,
+        )  # fmt: skip
 
 
 def card_types(nodes: tuple[Node, ...]) -> tuple[CardType, ...]:

@@ -1,7 +1,5 @@
 """``--trace``: a line for each thing that happens to a pod, enough to compute every invariant again from outside."""
 
-from __future__ import annotations
-
 from typing import Any, BinaryIO
 
 import msgspec
@@ -26,7 +24,6 @@ class TraceWriter:
         world.subscribe(self._heard)
 
     def decided(self, result: Result) -> None:
-        """Remember for whom a pod is evicted."""
         self._reclaimers = {eviction.pod: eviction.reclaimer for eviction in result.evictions}
 
     def stepped(self) -> None:

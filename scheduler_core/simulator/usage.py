@@ -1,7 +1,5 @@
 """Who holds which cards for how long, kept from the world's changes."""
 
-from __future__ import annotations
-
 import msgspec
 
 from scheduler_core.model.pod import Pod
@@ -107,11 +105,9 @@ class Usage:
         self.held_seconds[holding.service_type] = self.held_seconds.get(holding.service_type, 0.0) + seconds
 
     def close(self) -> None:
-        """Count what is still held."""
         self.saturation.bring_up(self._world.t)
         for key in list(self._holdings):
             self._freed(key)
 
     def hours(self) -> dict[str, float]:
-        """Card hours by service type, lost ones included."""
         return {name: seconds / _HOUR for name, seconds in sorted(self.held_seconds.items())}

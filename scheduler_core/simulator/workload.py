@@ -1,7 +1,5 @@
 """What is submitted to the simulated cluster, and what becomes of it."""
 
-from __future__ import annotations
-
 import enum
 
 import msgspec
@@ -14,8 +12,6 @@ APPS = "apps/v1"
 
 
 class OwnerKind(enum.StrEnum):
-    """Which controller looks after the pods."""
-
     JOB = "Job"
     REPLICA_SET = "ReplicaSet"
 
@@ -33,8 +29,7 @@ class PodTemplate(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True,
         card_names: card types that will do, the preferred one first; empty when it asks for no card.
         resource: extended resource in the limits; empty for a share of a card.
         card_milli: milli-cards in all, 2000 for two whole cards, 460 for a share of one.
-        node_selector, labels, annotations: as in the pod's manifest, besides those that the controllers add.
-    """
+        node_selector, labels, annotations: as in the pod's manifest, besides those that the controllers add."""
 
     cpu_milli: int
     memory_mib: int
@@ -47,7 +42,6 @@ class PodTemplate(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True,
 
     @property
     def card(self) -> CardRequest | None:
-        """The request as the model has it."""
         return CardRequest(self.card_names, self.resource, self.card_milli) if self.card_milli else None
 
 
@@ -55,14 +49,12 @@ class Workload(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc
     """A training Job or an inference service.
 
     Attributes:
-        min_member: how many pods must run together.
-        evicted_policy: what the job's controller does after an eviction.
+        min_member: how many pods must run together. evicted_policy: what the job's controller does after an eviction.
         duration: seconds from the moment ``min_member`` pods run until it is done; None = for ever.
         ttl_seconds: how long a finished Job is kept; None = for ever.
         submitted: when it was first handed in, seconds since the epoch; None = the moment of ``submit``.
         annotations: of the workload; those with prefix ``volcano.sh/`` flow on to the PodGroup.
-        scheduler: ``schedulerName`` of the pods.
-    """
+        scheduler: ``schedulerName`` of the pods."""
 
     namespace: str
     name: str
@@ -83,7 +75,6 @@ class Workload(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc
 
     @property
     def key(self) -> str:
-        """``namespace/name``."""
         return f"{self.namespace}/{self.name}"
 
 
@@ -109,8 +100,7 @@ class WorkloadState(msgspec.Struct, kw_only=True, gc=False):
     Attributes:
         version: counts restarts. serial: counts the pods that were made. pods: keys of those that exist, in order.
         running: how many of them run. evictions: how often it was evicted. made: its pods of this version were made.
-        started: when ``min_member`` pods of this version ran. ended: when it was done.
-    """
+        started: when ``min_member`` pods of this version ran. ended: when it was done."""
 
     workload: Workload
     uid: str

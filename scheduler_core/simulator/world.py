@@ -1,7 +1,5 @@
-"""The simulated cluster: objects, room and time; what an API server, its controllers and its kubelets would do.
-
-No wall clock and no I/O: time passes only in :meth:`World.advance`. Each change is reported to the listeners.
-"""
+"""The simulated cluster: objects, room and time; what an API server, its controllers and its kubelets would do. No wall
+clock and no I/O: time passes only in :meth:`World.advance`. Each change is reported to the listeners."""
 
 from __future__ import annotations
 
@@ -32,8 +30,6 @@ DEFAULT_START_DELAY = 1.0
 
 
 class _Saved(msgspec.Struct, frozen=True, kw_only=True):
-    """A world at rest."""
-
     t: float
     seed: int
     grace_seconds: float
@@ -58,21 +54,13 @@ class World:
         t: now, seconds since the epoch.
         nodes, queues, priority_classes, pods, pod_groups, workloads: what exists, by key; read only for callers.
         placements: bound pod -> (card type, indices of the cards on its node).
-        changes: counts every change, so that a reader knows whether anything happened.
-    """
+        changes: counts every change, so that a reader knows whether anything happened."""
 
     def __init__(
-        self,
-        nodes: Iterable[Node] = (),
-        queues: Iterable[Queue] = (),
-        priority_classes: Iterable[PriorityClass] = (),
-        *,
-        seed: int = 0,
-        start: float = 0.0,
-        grace_seconds: float = DEFAULT_GRACE_SECONDS,
-        controller_delay: float = DEFAULT_CONTROLLER_DELAY,
-        start_delay: float = DEFAULT_START_DELAY,
-    ) -> None:
+        self, nodes: Iterable[Node] = (), queues: Iterable[Queue] = (), priority_classes: Iterable[PriorityClass] = (),
+        *, seed: int = 0, start: float = 0.0, grace_seconds: float = DEFAULT_GRACE_SECONDS,
+        controller_delay: float = DEFAULT_CONTROLLER_DELAY, start_delay: float = DEFAULT_START_DELAY,
+    ) -> None:  # fmt: skip
         self.t = start
         self.seed = seed
         self.grace_seconds, self.controller_delay, self.start_delay = grace_seconds, controller_delay, start_delay
@@ -137,11 +125,8 @@ class World:
         self.emit("upsert", "Node", node.name, Cause.UPDATED, node)
 
     def remove_node(self, name: str) -> None:
-        """Lose a node with all that runs on it; the controllers see its pods deleted.
-
-        Raises:
-            WorldError: ``NOT_FOUND``.
-        """
+        """Lose a node with all that runs on it; the controllers see its pods deleted. Raises WorldError:
+        ``NOT_FOUND``."""
         node = _found(self.nodes, "node", name)
         for key in sorted(self._use[name].held):
             self.remove_pod(key, Cause.GONE)
@@ -149,7 +134,6 @@ class World:
         self.emit("delete", "Node", name, Cause.DELETED, node)
 
     def upsert_queue(self, queue: Queue) -> None:
-        """Add a queue or change it."""
         queue = self._identified(queue, self.queues.get(queue.name))
         self.queues[queue.name] = queue
         self.emit("upsert", "Queue", queue.name, Cause.UPDATED, queue)
@@ -162,11 +146,8 @@ class World:
     # --- workloads ----------------------------------------------------------------------------------------------------
 
     def submit(self, workload: Workload) -> None:
-        """Hand in a Job or a service.
-
-        Raises:
-            WorldError: ``ALREADY_EXISTS``; ``INVALID`` for an unknown priority class or impossible numbers.
-        """
+        """Hand in a Job or a service. Raises WorldError: ``ALREADY_EXISTS``; ``INVALID`` for an unknown priority class
+        or impossible numbers."""
         if workload.key in self.workloads:
             raise WorldError(Refusal.ALREADY_EXISTS, f"workload {workload.key} exists")
         if workload.priority_class and workload.priority_class not in self.priority_classes:
@@ -182,22 +163,16 @@ class World:
         self._controllers.submit(workload)
 
     def scale(self, namespace: str, name: str, replicas: int) -> None:
-        """Set how many pods a service wants.
-
-        Raises:
-            WorldError: ``NOT_FOUND``; ``INVALID`` for a Job or a negative number.
-        """
+        """Set how many pods a service wants. Raises WorldError: ``NOT_FOUND``; ``INVALID`` for a Job or a negative
+        number."""
         state = _found(self.workloads, "workload", f"{namespace}/{name}")
         if state.workload.owner_kind is not OwnerKind.REPLICA_SET or replicas < 0:
             raise WorldError(Refusal.INVALID, f"{state.workload.key} cannot be scaled to {replicas}")
         self._controllers.scale(state, replicas)
 
     def delete_workload(self, namespace: str, name: str) -> None:
-        """Delete a workload, its gang and its pods (those that run after the grace).
-
-        Raises:
-            WorldError: ``NOT_FOUND``.
-        """
+        """Delete a workload, its gang and its pods (those that run after the grace). Raises WorldError:
+        ``NOT_FOUND``."""
         self._controllers.delete(_found(self.workloads, "workload", f"{namespace}/{name}"))
 
     # --- what a scheduler writes --------------------------------------------------------------------------------------
@@ -205,12 +180,9 @@ class World:
     def bind(
         self, key: str, node: str, card: str = "", card_indices: tuple[int, ...] = (), *, uid: str | None = None
     ) -> None:
-        """Bind the pod ``key`` (namespace/name) to ``node``, on these cards or on those that the node picks.
-
-        Raises:
-            WorldError: ``NOT_FOUND``, ``UID_MISMATCH``, ``ALREADY_BOUND`` (also to the same node, with ``node`` set),
-                ``TERMINATING``, ``NODE_FULL``, ``INVALID``; nothing has changed then.
-        """
+        """Bind the pod ``key`` (namespace/name) to ``node``, on these cards or on those that the node picks. Raises
+        WorldError: ``NOT_FOUND``, ``UID_MISMATCH``, ``ALREADY_BOUND`` (also to the same node, with ``node`` set),
+        ``TERMINATING``, ``NODE_FULL``, ``INVALID``; nothing has changed then."""
         pod = self._pod(key, uid)
         if pod.node:
             raise WorldError(Refusal.ALREADY_BOUND, f"pod {key} is bound to {pod.node}", node=pod.node)
@@ -230,13 +202,8 @@ class World:
         self.schedule(self.start_delay * (1.0 + share), EventKind.START, key, pod.uid)
 
     def evict(self, key: str, *, uid: str | None = None, cause: Cause = Cause.EVICTED) -> None:
-        """Ask the pod ``key`` to leave: it is gone after the grace, at once when it was not bound.
-
-        A pod that is leaving already is left alone.
-
-        Raises:
-            WorldError: ``NOT_FOUND``, ``UID_MISMATCH``.
-        """
+        """Ask the pod ``key`` to leave: it is gone after the grace, at once when it was not bound. A pod that is
+        leaving already is left alone. Raises WorldError: ``NOT_FOUND``, ``UID_MISMATCH``."""
         pod = self._pod(key, uid)
         if pod.deleted is not None:
             return
@@ -248,11 +215,8 @@ class World:
         self._controllers.leaving(pod, cause)
 
     def set_group_status(self, key: str, phase: GangPhase, conditions: tuple[GangCondition, ...] = ()) -> None:
-        """Write the status of a PodGroup; a Job whose gang is admitted gets its pods.
-
-        Raises:
-            WorldError: ``NOT_FOUND``.
-        """
+        """Write the status of a PodGroup; a Job whose gang is admitted gets its pods. Raises WorldError:
+        ``NOT_FOUND``."""
         group = _found(self.pod_groups, "pod group", key)
         if group.phase is phase and group.conditions == conditions:
             return
@@ -266,38 +230,23 @@ class World:
         """Everything but the listeners."""
         return msgspec.msgpack.encode(
             _Saved(
-                t=self.t,
-                seed=self.seed,
-                grace_seconds=self.grace_seconds,
-                controller_delay=self.controller_delay,
-                start_delay=self.start_delay,
-                serial=self._serial,
-                last_event=self._events.last_id,
-                nodes=list(self.nodes.values()),
-                queues=list(self.queues.values()),
-                priority_classes=list(self.priority_classes.values()),
-                pods=list(self.pods.values()),
-                pod_groups=list(self.pod_groups.values()),
-                states=list(self.workloads.values()),
-                placements=self.placements,
-                events=self._events.dump(),
+                t=self.t, seed=self.seed, grace_seconds=self.grace_seconds, controller_delay=self.controller_delay,
+                start_delay=self.start_delay, serial=self._serial, last_event=self._events.last_id,
+                nodes=list(self.nodes.values()), queues=list(self.queues.values()),
+                priority_classes=list(self.priority_classes.values()), pods=list(self.pods.values()),
+                pod_groups=list(self.pod_groups.values()), states=list(self.workloads.values()),
+                placements=self.placements, events=self._events.dump(),
             )
-        )
+        )  # fmt: skip
 
     @classmethod
     def load(cls, data: bytes) -> World:
         """The world as :meth:`dump` wrote it; it goes on exactly as the first one would have."""
         saved = msgspec.msgpack.decode(data, type=_Saved)
         world = cls(
-            saved.nodes,
-            saved.queues,
-            saved.priority_classes,
-            seed=saved.seed,
-            start=saved.t,
-            grace_seconds=saved.grace_seconds,
-            controller_delay=saved.controller_delay,
-            start_delay=saved.start_delay,
-        )
+            saved.nodes, saved.queues, saved.priority_classes, seed=saved.seed, start=saved.t,
+            grace_seconds=saved.grace_seconds, controller_delay=saved.controller_delay, start_delay=saved.start_delay,
+        )  # fmt: skip
         world.pods = {pod.key: pod for pod in saved.pods}
         world.pod_groups = {group.key: group for group in saved.pod_groups}
         world.workloads = {state.workload.key: state for state in saved.states}
@@ -323,7 +272,6 @@ class World:
         self._events.push(round(self.t + delay, 6), kind, key, token)
 
     def emit(self, verb: str, kind: str, key: str, cause: Cause, value: object) -> None:
-        """Call the listeners."""
         self.changes += 1
         if self._listeners:
             change = Change(verb, kind, key, cause, value)
@@ -331,17 +279,14 @@ class World:
                 listener(change)
 
     def put_pod(self, pod: Pod, cause: Cause) -> None:
-        """Store a pod."""
         self.pods[pod.key] = pod
         self.emit("upsert", "Pod", pod.key, cause, pod)
 
     def put_group(self, group: PodGroup, cause: Cause) -> None:
-        """Store a PodGroup."""
         self.pod_groups[group.key] = group
         self.emit("upsert", "PodGroup", group.key, cause, group)
 
     def remove_group(self, key: str, cause: Cause) -> None:
-        """Delete a PodGroup, if it is there."""
         group = self.pod_groups.pop(key, None)
         if group is not None:
             self.emit("delete", "PodGroup", key, cause, group)

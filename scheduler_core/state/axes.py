@@ -21,10 +21,8 @@ class Axes:
     Attributes:
         scalars: extended resources that are not cards; resource row ``FIRST_SCALAR + i``.
         cards: card types that nodes have or that are declared, by name.
-        resources: Kubernetes resource of each card type.
-        nodes: node names, by name.
-        images: container images that some node has.
-    """
+        resources: Kubernetes resource of each card type. nodes: node names, by name.
+        images: container images that some node has."""
 
     def __init__(self, snapshot: Snapshot) -> None:
         types = {card.name: card.resource for card in snapshot.card_types}

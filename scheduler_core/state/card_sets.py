@@ -12,14 +12,9 @@ from scheduler_core.state.status import Ints
 
 
 class CardSets:
-    """A set of card numbers (places on the task's node, within its card type) for each task slot.
-
-    Reads and writes like a list of sorted tuples.
-
-    Attributes:
-        words: int64 (slots, W); task ``t`` holds card ``i`` when bit ``i % 63`` of ``words[t, i // 63]`` is set.
-            W is 1 unless a node has more than 63 cards of one type.
-    """
+    """A set of card numbers (places on the task's node, within its card type) for each task slot. Reads and writes like
+    a list of sorted tuples. ``words``: int64 (slots, W); task ``t`` holds card ``i`` when bit ``i % 63`` of ``words[t,
+    i // 63]`` is set. W is 1 unless a node has more than 63 cards of one type."""
 
     def __init__(self, capacity: int, words: int = 1) -> None:
         self.words: Ints = np.zeros((capacity, words), dtype=np.int64)
@@ -42,13 +37,11 @@ class CardSets:
         self.words[task] = row
 
     def copy(self) -> CardSets:
-        """An independent column."""
         other = object.__new__(CardSets)
         other.words = self.words.copy()
         return other
 
     def grow(self, more: int) -> None:
-        """Add ``more`` empty slots."""
         self.words = np.concatenate([self.words, np.zeros((more, self.words.shape[1]), dtype=np.int64)])
 
 

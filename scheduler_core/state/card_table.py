@@ -1,7 +1,5 @@
-"""The table of single cards: one row for each card of each node, in milli-cards.
-
-Node sums cannot say whether a share fits: 0.6 + 0.6 + 0.8 does not fit two cards although the sum does.
-"""
+"""The table of single cards: one row for each card of each node, in milli-cards. Node sums cannot say whether a share
+fits: 0.6 + 0.6 + 0.8 does not fit two cards although the sum does."""
 
 from __future__ import annotations
 
@@ -24,8 +22,7 @@ class CardTable:
         used, releasing, pipelined: int64 (rows,), milli-cards. ``used`` includes what is releasing.
         whole_now, whole_future: int64 (C, N), entirely free cards: now, and once what leaves has left.
         best_now, best_future: int64 (C, N), the largest free part of one card, milli-cards.
-        left_now, left_future: int64 (C, N), free milli-cards in all.
-    """
+        left_now, left_future: int64 (C, N), free milli-cards in all."""
 
     def __init__(self, axes: Axes, nodes: Sequence[Node]) -> None:
         shape = (len(axes.cards), len(nodes))
@@ -117,11 +114,9 @@ def _cards_of(axes: Axes, node: Node) -> list[tuple[int, int]]:
 
 
 def choose_cards(free: list[int], whole: int, share: int) -> tuple[int, ...] | None:
-    """Which cards of a node to take, given what each has free (milli-cards).
-
-    A share goes to the card that it fills best, whole cards to the first free ones; ties to the lowest index, so
-    that equal input gives equal places. None when it does not fit.
-    """
+    """Which cards of a node to take, given what each has free (milli-cards). A share goes to the card that it fills
+    best, whole cards to the first free ones; ties to the lowest index, so that equal input gives equal places. None
+    when it does not fit."""
     if share:
         fitting = [(left, i) for i, left in enumerate(free) if left >= share]
         return (min(fitting)[1],) if fitting else None

@@ -1,7 +1,5 @@
 """All tables of one session together, and the one operation that changes them."""
 
-from __future__ import annotations
-
 import msgspec
 import numpy as np
 
@@ -25,10 +23,8 @@ class Place(msgspec.Struct, frozen=True, gc=False):
 
 
 class Cluster:
-    """Node, card, task and gang tables and the queue ledger of one session.
-
-    Every change goes through :meth:`move`, so that the tables never disagree.
-    """
+    """Node, card, task and gang tables and the queue ledger of one session. Every change goes through :meth:`move`, so
+    that the tables never disagree."""
 
     def __init__(self, snapshot: Snapshot, workspace: Workspace) -> None:
         workspace.load(snapshot)
@@ -57,11 +53,9 @@ class Cluster:
         ledger.pipelined[:] = 0
 
     def class_of(self, task: int) -> TaskClass:
-        """The task's class."""
         return self.classes[int(self.tasks.cls[task])]
 
     def place_of(self, task: int) -> Place:
-        """Where the task is now."""
         tasks = self.tasks
         return Place(
             TaskStatus(int(tasks.status[task])), int(tasks.node[task]), int(tasks.card[task]), tasks.indices[task]

@@ -1,8 +1,6 @@
-"""What is kept of gangs from one session to the next: numbers that stay, the order of names, and who is a member.
-
-A gang keeps its number as long as it has a PodGroup or a member; its position, which sessions use, is its place among
-the names of the snapshot's PodGroups and moves as others come and go.
-"""
+"""What is kept of gangs from one session to the next: numbers that stay, the order of names, and who is a member. A
+gang keeps its number as long as it has a PodGroup or a member; its position, which sessions use, is its place among the
+names of the snapshot's PodGroups and moves as others come and go."""
 
 from __future__ import annotations
 
@@ -37,8 +35,7 @@ class GangRows:
         name_rank: int64 (G,), place in the order of names by position.
         queue_names: names of queues by id. queue_ids: int32 (G,), by position.
         versions: int64 by number, how often what is kept here of a gang has changed, its members not included.
-        changed: members by number, of gangs that have other members than when this was last emptied.
-    """
+        changed: members by number, of gangs that have other members than when this was last emptied."""
 
     def __init__(self) -> None:
         self.numbers: Ints = np.zeros(0, dtype=np.int64)
@@ -61,7 +58,6 @@ class GangRows:
 
     @property
     def size(self) -> int:
-        """How many numbers there are."""
         return len(self._names)
 
     @property
@@ -70,7 +66,6 @@ class GangRows:
         return self._kinds
 
     def fork(self) -> GangRows:
-        """The same rows, independent. O(gangs)."""
         other = object.__new__(GangRows)
         other.__dict__.update(self.__dict__)
         other._queue_id, other._number = dict(self._queue_id), dict(self._number)
@@ -81,8 +76,6 @@ class GangRows:
         other.versions, other.changed = self.versions.copy(), dict(self.changed)
         other._facts, other._queue_ids = self._facts.at(np.arange(len(self._queue_ids))), self._queue_ids.copy()
         return other
-
-    # PodGroups -------------------------------------------------------------------------------------------------------
 
     def apply(self, step: Step) -> None:
         """Follow the PodGroups of a snapshot to the next. O(changes), and a copy of the lists when some come or go."""
@@ -180,20 +173,13 @@ class GangRows:
             del self._number[self._names[number]]
             self._free.append(number)
 
-    # Members ---------------------------------------------------------------------------------------------------------
-
     def change_members(
         self, gone: dict[int, list[int]], come: dict[int, list[int]], ranks: list[tuple[float, float, str]],
         kinds: list[str],
     ) -> Ints:  # fmt: skip
-        """Task slots leave and join gangs (by number).
-
-        Args:
-            ranks, kinds: by slot, ``rank`` and ``owner_kind`` of :class:`scheduler_core.model.pod_notes.PodNotes`.
-
-        Returns:
-            int64 (2, slots): slots of the gangs that changed, and the place of each in its gang.
-        """
+        """Task slots leave and join gangs (by number). ``ranks``, ``kinds``: by slot, ``rank`` and ``owner_kind`` of
+        :class:`scheduler_core.model.pod_notes.PodNotes`. Returns: int64 (2, slots): slots of the gangs that changed,
+        and the place of each in its gang."""
         slots: list[int] = []
         places: list[int] = []
         if gone or come:

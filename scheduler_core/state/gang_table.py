@@ -1,7 +1,5 @@
 """Gangs as columns, and who is in them."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from functools import cached_property
 
@@ -35,24 +33,17 @@ class GangTable:
     Attributes:
         groups: the PodGroups. names: namespace/name. lasting: the name that one made anew would have too.
         numbers: int64 (G,), what the workspace calls the gang in every session. name_rank: int64 (G,), place by name.
-        queue: int32 (G,), position in the ledger, -1 = the queue does not exist.
-        min_member: int64 (G,).
+        queue: int32 (G,), position in the ledger, -1 = the queue does not exist. min_member: int64 (G,).
         queue_list, least: ``queue`` and ``min_member`` once more as lists, for look-ups of one gang.
         counts: int64 (statuses, G), members by status.
         ready_count, scheduled_count, valid_count: int64 (G,), sums of ``counts`` over the statuses of those names.
         versions: int64 (G,), how often its members have changed; what was summed over them holds while it stays.
         has_best_effort: bool (G,), whether a member asks for nothing but a place.
         member: int64 (members,), task slots by gang; ``start``: int64 (G + 1,), those of gang ``g`` are
-            ``member[start[g]:start[g + 1]]``, by the number at the end of their names, then creation, then name.
-    """
+            ``member[start[g]:start[g + 1]]``, by the number at the end of their names, then creation, then name."""
 
     def __init__(
-        self,
-        groups: Sequence[PodGroup],
-        rows: GangRows,
-        members: MemberRows,
-        queue: Index,
-        tasks: TaskTable,
+        self, groups: Sequence[PodGroup], rows: GangRows, members: MemberRows, queue: Index, tasks: TaskTable
     ) -> None:
         self.groups, self.queue, self.min_member = groups, queue, rows.facts.least
         self.names, self.lasting, self.numbers, self.name_rank = rows.names, rows.lasting, rows.numbers, rows.name_rank
@@ -75,13 +66,11 @@ class GangTable:
 
     @cached_property
     def least(self) -> list[int]:
-        """``min_member`` as a list."""
         found: list[int] = self.min_member.tolist()
         return found
 
     @cached_property
     def queue_list(self) -> list[int]:
-        """``queue`` as a list."""
         found: list[int] = self.queue.tolist()
         return found
 
@@ -135,10 +124,8 @@ class GangTable:
         return found
 
     def in_need(self) -> list[int]:
-        """Gangs with a member that waits, is gated or promised, or with fewer members in place than minMember.
-
-        Not those of which all that is left is leaving.
-        """
+        """Gangs with a member that waits, is gated or promised, or with fewer members in place than minMember. Not
+        those of which all that is left is leaving."""
         counts = self.counts
         need = (counts[PENDING] > 0) | (counts[PIPELINED] > 0) | (counts[GATED] > 0)
         need |= (self.ready_count < self.min_member) & ((counts[RELEASING] == 0) | (self.ready_count > 0))
@@ -146,11 +133,9 @@ class GangTable:
         return found
 
     def count(self, gang: int, status: int) -> int:
-        """Members in one status."""
         return int(self.counts[status, gang])
 
     def pending(self, gang: int) -> int:
-        """Members that wait."""
         return int(self.counts[PENDING, gang])
 
     def ready(self, gang: int) -> int:
@@ -170,5 +155,4 @@ class GangTable:
         return int(self.scheduled_count[gang])
 
     def total(self, gang: int) -> int:
-        """N: all members."""
         return int(self.start[gang + 1] - self.start[gang])

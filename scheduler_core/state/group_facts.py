@@ -18,8 +18,7 @@ class GroupFacts(NamedTuple):
     ``since`` float64, the time that counts for its place in the queue; ``priority`` int64; ``least`` int64, minMember;
     ``phase`` int8, as written; ``held`` bool, left alone as it is (suspended, backing off, unusable
     as written, not supported); ``roles`` bool, has minima of roles; ``declaration`` int64, which of the
-    workspace's declarations says what its minimum asks for, -1 = none.
-    """
+    workspace's declarations says what its minimum asks for, -1 = none."""
 
     since: Floats
     priority: Ints
@@ -33,14 +32,10 @@ class GroupFacts(NamedTuple):
     def empty(cls, size: int) -> GroupFacts:
         """``size`` rows without a meaning yet."""
         return cls(
-            np.zeros(size, dtype=np.float64),
+            np.zeros(size, dtype=np.float64), np.zeros(size, dtype=np.int64), np.zeros(size, dtype=np.int64),
+            np.zeros(size, dtype=np.int8), np.zeros(size, dtype=np.bool_), np.zeros(size, dtype=np.bool_),
             np.zeros(size, dtype=np.int64),
-            np.zeros(size, dtype=np.int64),
-            np.zeros(size, dtype=np.int8),
-            np.zeros(size, dtype=np.bool_),
-            np.zeros(size, dtype=np.bool_),
-            np.zeros(size, dtype=np.int64),
-        )
+        )  # fmt: skip
 
     def write(self, rows: list[int], groups: list[PodGroup], declarations: list[int]) -> None:
         """Note what PodGroups say."""
@@ -55,7 +50,6 @@ class GroupFacts(NamedTuple):
         self.declaration[rows] = declarations
 
     def at(self, rows: npt.NDArray[np.int64]) -> GroupFacts:
-        """The rows at ``rows``, copied."""
         return GroupFacts._make(column[rows] for column in self)
 
     def grown(self, size: int) -> GroupFacts:

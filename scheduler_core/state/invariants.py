@@ -1,9 +1,5 @@
-"""Do the books add up? Every sum is counted again from the tasks and compared.
-
-Called after each action when asked for (``run_session(check=True)``, the tests); O(tasks + cards + nodes).
-"""
-
-from __future__ import annotations
+"""Do the books add up? Every sum is counted again from the tasks and compared. Called after each action when asked for
+(``run_session(check=True)``, the tests); O(tasks + cards + nodes)."""
 
 import numpy as np
 
@@ -14,11 +10,7 @@ from scheduler_core.state.status import ALLOCATED, HOLDS, PIPELINED, RELEASING, 
 
 
 def check(cluster: Cluster, after: str = "") -> None:
-    """Compare every table with the tasks.
-
-    Raises:
-        BrokenInvariant: names the table, the place and both numbers.
-    """
+    """Compare every table with the tasks. Raises BrokenInvariant: names the table, the place and both numbers."""
     _check_nodes(cluster, after)
     _check_gangs(cluster, after)
     _check_ledger(cluster, after)

@@ -1,8 +1,6 @@
 """Who is in which gang and what that comes to, kept between snapshots and counted anew for gangs that changed.
-
 Everything here is by number of the gang (see :class:`scheduler_core.state.gang_rows.GangRows`); what a session is given
-is arranged by position.
-"""
+is arranged by position."""
 
 from __future__ import annotations
 
@@ -24,8 +22,7 @@ class MemberRows:
         counts: int64 (statuses, numbers), members by status. totals: int64 (statuses,), sums of these.
         held: int64 (numbers, card types), milli-cards that members hold, or ask for at their first choice.
         idle: bool (numbers,), some member asks for nothing but a place.
-        start, member: int64 by position, as :class:`scheduler_core.state.gang_table.GangTable` has them.
-    """
+        start, member: int64 by position, as :class:`scheduler_core.state.gang_table.GangTable` has them."""
 
     def __init__(self, types: int) -> None:
         self.counts: Ints = np.zeros((len(TaskStatus), 0), dtype=np.int64)
@@ -52,12 +49,8 @@ class MemberRows:
         return other
 
     def change(self, members: dict[int, list[int]], numbers: Ints, size: int) -> None:
-        """Gangs have these members now, in this order. O(members), as one copy of them.
-
-        Args:
-            members: task slots in their order, by number. numbers: int64 (G,), number by position. size: how many
-                numbers there are.
-        """
+        """Gangs have these members now, in this order. O(members), as one copy of them. ``members``: task slots in
+        their order, by number. ``numbers``: int64 (G,), number by position. ``size``: how many numbers there are."""
         self._make_room(size)
         changed = np.fromiter(members.keys(), dtype=np.int64, count=len(members))
         sizes = np.fromiter(map(len, members.values()), dtype=np.int64, count=len(members))
@@ -79,12 +72,9 @@ class MemberRows:
         self._unsummed[numbers] = True
 
     def use(self, charge: Ints, tasks: TaskTable, numbers: Ints, queue: Index, queues: int) -> Ints:
-        """int64 (D, queues): what bound and running members take of their queues. O(gangs).
-
-        Args:
-            charge: int64 (3, classes), cpu, memory and milli-cards that a task counts. numbers: int64 (G,).
-            queue: int32 (G,), -1 = none.
-        """
+        """int64 (D, queues): what bound and running members take of their queues. O(gangs). ``charge``: int64 (3,
+        classes), cpu, memory and milli-cards that a task counts. ``numbers``: int64 (G,). ``queue``: int32 (G,), -1 =
+        none."""
         known = self._charge.shape[1]
         if known > charge.shape[1] or not np.array_equal(self._charge, charge[:, :known]):
             self._own()
@@ -116,7 +106,6 @@ class MemberRows:
         self.totals, self._shared = self.totals.copy(), False
 
     def _own(self) -> None:
-        """Be the only one who has these arrays."""
         if self._shared:
             self._shared = False
             self.counts, self.held, self.idle = self.counts.copy(), self.held.copy(), self.idle.copy()

@@ -1,7 +1,5 @@
 """Names of gangs by position, made when they are read: most sessions read few of them."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from typing import overload
 
@@ -46,5 +44,4 @@ class Names(Sequence[str]):
 
 
 def name_of(group: PodGroup) -> str:
-    """``namespace/name``."""
     return f"{group.namespace}/{group.name}"

@@ -1,7 +1,5 @@
 """What the pods of a node take of it, counted anew for nodes where something changed."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np
@@ -58,8 +56,7 @@ def recount(
 
     Args:
         wanted: int64 (slots, W), cards as the pods say, as bits; 0 = unknown.
-        at: positions of nodes. slots: the task slots on each of them, by name.
-    """
+        at: positions of nodes. slots: the task slots on each of them, by name."""
     if not at:
         return
     start = np.zeros(len(at) + 1, dtype=np.int64)
@@ -71,7 +68,6 @@ def recount(
 
 
 def room_of(nodes: NodeTable, cards: CardTable) -> Room:
-    """The arrays of two tables."""
     return Room(
         cards.start, cards.count, cards.used, cards.releasing, cards.whole_now, cards.whole_future, cards.best_now,
         cards.best_future, cards.left_now, cards.left_future, nodes.allocatable, nodes.used, nodes.releasing, nodes.now,

@@ -19,8 +19,7 @@ class NodeTable:
             ``used`` includes what is releasing.
         now: int64 (R, N), free for a new task at once: idle, less what is promised beyond what leaves.
         future: int64 (R, N), idle + releasing - pipelined; may be negative.
-        log: node positions in the order in which they changed; readers keep their place in it and repair only those.
-    """
+        log: node positions in the order in which they changed; readers keep their place in it and repair only those."""
 
     def __init__(self, axes: Axes, nodes: Sequence[Node]) -> None:
         shape = (axes.resource_rows, len(nodes))

@@ -1,7 +1,5 @@
 """Phases of gangs as a column of codes that compiled code can read and write."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import numpy as np
@@ -18,11 +16,8 @@ PHASE_PENDING, PHASE_INQUEUE, PHASE_RUNNING, PHASE_UNKNOWN, PHASE_COMPLETED = ra
 
 
 class Phases:
-    """Phase of each gang; reads and writes like a list of :class:`GangPhase`.
-
-    Attributes:
-        codes: int8 (G,), position in :data:`PHASES`.
-    """
+    """Phase of each gang; reads and writes like a list of :class:`GangPhase`. ``codes``: int8 (G,), position in
+    :data:`PHASES`."""
 
     def __init__(self, codes: Codes) -> None:
         self.codes = codes

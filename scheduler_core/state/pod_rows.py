@@ -34,16 +34,10 @@ _RANK = (0.0, 0.0, "")
 # The fields of ``pod_notes.ROW``.
 _ROWS = np.dtype(
     [
-        ("priority", "<i8"),
-        ("started", "<f8"),
-        ("created", "<f8"),
-        ("number", "<f8"),
-        ("standing", "i1"),
-        ("protected", "?"),
-        ("placed", "?"),
-        ("says", "?"),
+        ("priority", "<i8"), ("started", "<f8"), ("created", "<f8"), ("number", "<f8"), ("standing", "i1"),
+        ("protected", "?"), ("placed", "?"), ("says", "?"),
     ]
-)
+)  # fmt: skip
 assert _ROWS.itemsize == ROW.size
 # Status by standing.
 _STATUS: Codes = np.zeros(9, dtype=np.int8)
@@ -68,14 +62,9 @@ class Fresh:
 
 
 class PodRows:
-    """The task table of a workspace and the place of each task.
-
-    Attributes:
-        tasks: the table. slot_of: slot by namespace/name of the pod.
-        gang_number: int64 (slots,), number of the gang as in :class:`GangRows`, -1 = none.
-        wanted: the cards that each pod says it holds.
-        dirty: positions of nodes whose pods have changed.
-    """
+    """The task table of a workspace and the place of each task. ``tasks``: the table. ``slot_of``: slot by
+    namespace/name of the pod. ``gang_number``: int64 (slots,), number of the gang as in :class:`GangRows`, -1 = none.
+    ``wanted``: the cards that each pod says it holds. ``dirty``: positions of nodes whose pods have changed."""
 
     def __init__(
         self, capacity: int, words: int, nodes: Mapping[str, int], schedulers: tuple[str, ...], classes: ClassTable,
@@ -109,11 +98,8 @@ class PodRows:
         return other
 
     def change(self, pods: Mapping[str, Pod | None], noted: Mapping[str, PodNotes]) -> None:
-        """Write pods under their names; None takes one out. O(changes).
-
-        Args:
-            noted: notes of pods, as far as they are made already.
-        """
+        """Write pods under their names; None takes one out. O(changes). ``noted``: notes of pods, as far as they are
+        made already."""
         gone: list[int] = []
         come: dict[str, Pod] = {}
         slot_of, known = self.slot_of, self.tasks.pods

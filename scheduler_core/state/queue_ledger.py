@@ -1,7 +1,5 @@
 """What each queue may use and uses: cpu, memory and cards by type."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from scheduler_core.model.queue import Queue
@@ -26,8 +24,7 @@ class QueueLedger:
         inqueue: int64 (D, Q), what admitted gangs still need up to their minimum, choices not included.
         inqueue_choices: per queue, milli-cards by the tuple of card positions of which any will do.
         versions: int64 (Q,), grows with each change of ``allocated`` or ``pipelined``.
-        elastic: int64 (D, Q), allocated beyond the minimum of its gang.
-    """
+        elastic: int64 (D, Q), allocated beyond the minimum of its gang."""
 
     def __init__(self, queues: tuple[Queue, ...], axes: Axes) -> None:
         self.axes = axes
@@ -75,12 +72,8 @@ class QueueLedger:
         )
 
     def sums(self, tasks: TaskTable, gang_queue: Ints, charge: Ints) -> tuple[Ints, Ints]:
-        """``allocated`` and ``pipelined`` counted again from the tasks, O(tasks).
-
-        Args:
-            gang_queue: int64 (G,), queue of each gang.
-            charge: int64 (3, classes): cpu, memory, milli-cards that a task of each class counts.
-        """
+        """``allocated`` and ``pipelined`` counted again from the tasks, O(tasks). ``gang_queue``: int64 (G,), queue of
+        each gang. ``charge``: int64 (3, classes): cpu, memory, milli-cards that a task of each class counts."""
         found = []
         charged = tasks.live & CHARGED[tasks.status]
         promised = tasks.live & (tasks.status == TaskStatus.PIPELINED)

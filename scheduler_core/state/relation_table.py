@@ -1,8 +1,6 @@
-"""Which pods the affinity terms of the cluster speak of, kept from one session to the next.
-
-Every subject (namespaces and labels) that some pod's term has is numbered once, and every pod is matched against them
-once: it has a *profile*, the subjects that it matches. A cluster whose pods say nothing of each other pays nothing.
-"""
+"""Which pods the affinity terms of the cluster speak of, kept from one session to the next. Every subject (namespaces
+and labels) that some pod's term has is numbered once, and every pod is matched against them once: it has a *profile*,
+the subjects that it matches. A cluster whose pods say nothing of each other pays nothing."""
 
 from __future__ import annotations
 
@@ -21,12 +19,9 @@ NOTHING = 0
 
 
 class RelationTable:
-    """Subjects by number, profiles by number, and the profile of each task slot.
-
-    Attributes:
-        subjects: all that were ever met. of_slot: int32 (slots,), profile of the pod there.
-        profiles: the numbers of the matched subjects, ascending; the first one is empty.
-    """
+    """Subjects by number, profiles by number, and the profile of each task slot. ``subjects``: all that were ever met.
+    ``of_slot``: int32 (slots,), profile of the pod there. ``profiles``: the numbers of the matched subjects, ascending;
+    the first one is empty."""
 
     def __init__(self, namespaces: Iterable[Namespace] = ()) -> None:
         self._namespaces: dict[str, Mapping[str, str]] = {space.name: space.labels for space in namespaces}
@@ -57,7 +52,6 @@ class RelationTable:
         return (len(self.subjects), len(self._acting)) != before
 
     def number(self, subject: PodSubject) -> int:
-        """The number of a subject that was learnt."""
         return self._numbers[subject]
 
     def set_profiles(self, slots: Sequence[int], pods: Iterable[Pod]) -> None:
@@ -73,9 +67,7 @@ class RelationTable:
 
     def of_class(self, pod: Pod) -> tuple[Relations | None, tuple[int, ...]] | None:
         """What of the pod's relations makes tasks differ: its own terms, and which acting or own subjects it matches.
-
-        None for a pod that says nothing of others and that the acting terms of no other name.
-        """
+        None for a pod that says nothing of others and that the acting terms of no other name."""
         if not self.subjects:
             return None
         own = pod.relations

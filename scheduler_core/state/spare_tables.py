@@ -1,7 +1,5 @@
 """Tables of a finished session, brought back to what the workspace knows instead of copied anew."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 import numpy as np
@@ -17,10 +15,8 @@ _REPAIR_SHARE = 4
 
 
 class SpareTables:
-    """A node table and a card table that differ from those of the workspace at some nodes only.
-
-    Whatever a session changes is in the log of its node table.
-    """
+    """A node table and a card table that differ from those of the workspace at some nodes only. Whatever a session
+    changes is in the log of its node table."""
 
     def __init__(self) -> None:
         self._tables: tuple[NodeTable, CardTable] | None = None

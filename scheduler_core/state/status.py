@@ -1,9 +1,5 @@
-"""Status of a task inside a session and what each status takes, as lookup tables.
-
-Source: volcano-semantics 2.1, 2.2 and 2.5.
-"""
-
-from __future__ import annotations
+"""Status of a task inside a session and what each status takes, as lookup tables. Source: volcano-semantics 2.1, 2.2
+and 2.5."""
 
 import enum
 

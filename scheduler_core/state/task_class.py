@@ -23,8 +23,7 @@ class TaskClass:
     """What a task needs, without who it is.
 
     Attributes:
-        index: position in :class:`ClassTable`.
-        request: int64 (R,), the rows of the node table.
+        index: position in :class:`ClassTable`. request: int64 (R,), the rows of the node table.
         rows: the rows of ``request`` that are not zero.
         cards: positions on the card axis that will do, the preferred first; empty = asks for no card.
         milli: milli-cards in all. whole: cards that must be entirely free. share: milli-cards of one card.
@@ -43,8 +42,7 @@ class TaskClass:
         namespace, claims: of its pods, where they mount volume claims; else empty.
         images: of its containers, as far as some node has them; containers: how many there are then.
         numa_policy, whole_cpus: as in :class:`Pod`.
-        where: what static predicates and preferences depend on, hashable.
-    """
+        where: what static predicates and preferences depend on, hashable."""
 
     def __init__(
         self, index: int, pod: Pod, axes: Axes, between: tuple[Relations | None, tuple[int, ...]] | None = None
@@ -110,8 +108,7 @@ class ClassColumns(NamedTuple):
 
     ``request`` int64 (K, R); ``whole``, ``share``, ``milli`` int64 (K,); ``option`` int32, the card types that will do,
     those of class k at ``option_start[k]:option_start[k + 1]``; ``first_card`` int32 (K,), the first of these, -1 =
-    none; ``best_effort`` bool (K,); ``amounts`` int64 (3, K): cpu (milli), memory (MiB), milli-cards.
-    """
+    none; ``best_effort`` bool (K,); ``amounts`` int64 (3, K): cpu (milli), memory (MiB), milli-cards."""
 
     request: Ints
     whole: Ints
@@ -209,7 +206,6 @@ class ClassTable:
         return index
 
     def intern_all(self, pods: Sequence[Pod], likes: Sequence[Likeness]) -> list[int]:
-        """The same of several pods."""
         if self._axes.images or self.relations.subjects:
             return [self.intern(pod, like) for pod, like in zip(pods, likes, strict=True)]
         known = list(map(self._by_like.get, likes))

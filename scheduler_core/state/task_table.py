@@ -22,8 +22,7 @@ class TaskTable:
         created: float64. number: float64, the number that the pod's name ends in, infinity = none.
         place: int32, its place among all members of its gang by number, creation and name.
         protected: bool, the pod says ``volcano.sh/preemptable: "false"``.
-        indices: which cards of its node it holds (or is promised), see :class:`CardSets`.
-    """
+        indices: which cards of its node it holds (or is promised), see :class:`CardSets`."""
 
     def __init__(self, capacity: int = 64, words: int = 1) -> None:
         self.pods: list[Pod | None] = [None] * capacity
@@ -50,11 +49,8 @@ class TaskTable:
         other = object.__new__(TaskTable)
         other.pods, other.keys, other.gang, other.cls = self.pods, self.keys, self.gang, self.cls
         other.priority, other.started, other.protected, other.live = (
-            self.priority,
-            self.started,
-            self.protected,
-            self.live,
-        )
+            self.priority, self.started, self.protected, self.live,
+        )  # fmt: skip
         other.created, other.number, other.place = self.created, self.number, self.place
         other.indices = self.indices.copy()
         other.status, other.node, other.card = self.status.copy(), self.node.copy(), self.card.copy()
@@ -74,7 +70,6 @@ class TaskTable:
         return other
 
     def grow(self) -> None:
-        """Double the number of slots."""
         more = len(self.pods)
         self.pods += [None] * more
         self.keys += [""] * more
@@ -93,7 +88,6 @@ class TaskTable:
         self.live = np.concatenate([self.live, np.zeros(more, dtype=np.bool_)])
 
     def pod(self, task: int) -> Pod:
-        """The pod of a slot that is in use."""
         pod = self.pods[task]
         assert pod is not None
         return pod

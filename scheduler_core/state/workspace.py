@@ -2,8 +2,7 @@
 
 The values of a snapshot are immutable, so an object that is still the same object needs no second look, and lists that
 say how they differ from the ones before (:mod:`scheduler_core.model.edition`) need not even be compared. What comes out
-never depends on what the workspace has seen before.
-"""
+never depends on what the workspace has seen before."""
 
 from __future__ import annotations
 
@@ -47,8 +46,7 @@ class Workspace:
         nodes, cards: the base tables; a session works on copies.
         gangs: numbers, names and members of gangs. members: sums over these.
         masks: node masks by what they depend on; dropped when a node changes.
-        outcomes: what earlier sessions found out about gangs, see ``framework.gang_outcomes`` and ``service_types``.
-    """
+        outcomes: what earlier sessions found out about gangs, see ``framework.gang_outcomes`` and ``service_types``."""
 
     def __init__(self) -> None:
         self._loaded: Snapshot | None = None
@@ -57,17 +55,14 @@ class Workspace:
 
     @property
     def tasks(self) -> TaskTable:
-        """The base table of tasks."""
         return self._pods.tasks
 
     @property
     def slot_of(self) -> dict[str, int]:
-        """Task slot by namespace/name."""
         return self._pods.slot_of
 
     @property
     def group_names(self) -> Names:
-        """Namespace/name of each PodGroup of the snapshot."""
         return self.gangs.names
 
     @property
@@ -81,10 +76,8 @@ class Workspace:
         return self.gangs.facts
 
     def load(self, snapshot: Snapshot) -> None:
-        """Bring the tables up to ``snapshot``.
-
-        O(changes) where the lists of the snapshot know what changed, and a comparison of all pods where they do not.
-        """
+        """Bring the tables up to ``snapshot``. O(changes) where the lists of the snapshot know what changed, and a
+        comparison of all pods where they do not."""
         before = self._loaded
         if before is snapshot:
             return
@@ -139,7 +132,6 @@ class Workspace:
         return other
 
     def _start(self, snapshot: Snapshot) -> None:
-        """Build everything anew."""
         self.axes = Axes(snapshot)
         self.relations = RelationTable(snapshot.namespaces)
         self.classes = ClassTable(self.axes, self.relations)

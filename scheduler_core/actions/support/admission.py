@@ -1,7 +1,5 @@
 """Which gangs are admitted (phase Inqueue) and what that promises in the ledger."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from scheduler_core.algorithms.tallies import beyond_minimum
@@ -31,11 +29,9 @@ def promise(session: Session, gang: int, demand: Demand, sign: int = 1) -> None:
 
 
 def count_elastic(session: Session) -> None:
-    """Sum what gangs have beyond their minimum: the members that could go without breaking minMember.
-
-    Within a gang the members that count as its minimum are the first by name. O(tasks), and a sort for those gangs
-    only whose members differ.
-    """
+    """Sum what gangs have beyond their minimum: the members that could go without breaking minMember. Within a gang the
+    members that count as its minimum are the first by name. O(tasks), and a sort for those gangs only whose members
+    differ."""
     tasks, gangs, ledger = session.tasks, session.gangs, session.ledger
     ledger.elastic[:] = 0
     mixed, surplus = beyond_minimum(

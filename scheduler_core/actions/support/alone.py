@@ -1,7 +1,5 @@
 """What a gang's leaving would have made room for, as a record says it: figures by node, and the sentence with them."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from scheduler_core.algorithms.victims_alone import (
@@ -57,7 +55,6 @@ def rule_of_room(alone: Alone) -> str:
 
 
 def _node(row: Sequence[int], axes: Axes) -> NodeRoom:
-    """One node of a note."""
     what, place = row[N_WHAT], -row[N_WHAT] - 1
     short = 0 if row[N_FITS] else max(0, row[N_NEEDS] - row[N_FREE] - row[N_FREES])
     amounts: list[float] = [row[N_FREE], row[N_FREES], row[N_NEEDS], short]

@@ -1,7 +1,5 @@
 """Binds of earlier per-pod cycles that the cluster has not shown yet: their pods keep their places meanwhile."""
 
-from __future__ import annotations
-
 from scheduler_core.framework.pod_cache import PodCache
 from scheduler_core.framework.session import Session
 from scheduler_core.model.memory import AssumedPod
@@ -48,12 +46,9 @@ def assume(session: Session, task: int, seconds: float) -> None:
     cache = session.pod_cache
     cache.assume(
         AssumedPod(
-            pod=pod.key,
-            uid=pod.uid,
-            node=session.axes.nodes[place.node],
-            card=session.axes.cards[place.card] if place.card >= 0 else "",
-            card_indices=place.indices,
+            pod=pod.key, uid=pod.uid, node=session.axes.nodes[place.node],
+            card=session.axes.cards[place.card] if place.card >= 0 else "", card_indices=place.indices,
             made=session.now,
         )
-    )
+    )  # fmt: skip
     cache.finish_binding(pod.key, session.now, seconds)

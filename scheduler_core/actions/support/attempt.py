@@ -1,7 +1,5 @@
 """One gang's attempt to take something back, and the record of it."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np
@@ -26,8 +24,7 @@ class Attempt:
         units: who leaves. placed: tasks that have a place; backed: those of them that needed a victim to leave.
         verdict: the plugins' votes. refused: rule by candidate gang; numbers: gangs that ``refuse`` was called for.
         touched: gangs that were taken at some point of the attempt, also those that were let go again.
-        options, further: what other gangs would have cost (see :class:`Looked`); considered: bool (G,), all of them.
-    """
+        options, further: what other gangs would have cost (see :class:`Looked`); considered: bool (G,), all of them."""
 
     def __init__(self, gang: int, statement: Statement) -> None:
         self.gang, self.statement = gang, statement
@@ -43,7 +40,6 @@ class Attempt:
         self.considered: Bools | None = None
 
     def refuse(self, gang: int, name: str, rule: str) -> None:
-        """A candidate stays, and why."""
         self.refused[name], self.numbers[name] = rule, gang
 
     def look(self, options: Sequence[Option], further: Sequence[Option], considered: Bools) -> None:
@@ -56,12 +52,8 @@ class Attempt:
 def record(
     session: Session, action: str, attempt: Attempt, work_lost: dict[int, int], *, rule: str = "", verb: str = ""
 ) -> None:
-    """Write evictions and the reclaim down.
-
-    Args:
-        work_lost: milli-cards x milliseconds that each leaving task loses.
-        rule, verb: what allowed it and what was done, in words; empty = reclaim's.
-    """
+    """Write evictions and the reclaim down. ``work_lost``: milli-cards x milliseconds that each leaving task loses.
+    ``rule``, ``verb``: what allowed it and what was done, in words; empty = reclaim's."""
     tasks = session.tasks
     taken = {place for task in attempt.backed for place in _cards_held(session, task)}
     leaving = [task for unit in attempt.units for task in unit.members]

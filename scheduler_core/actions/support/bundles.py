@@ -1,7 +1,5 @@
 """What may be taken of a gang: all of it, or single members that it can spare."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 
 from scheduler_core.actions.support.guards import Guards

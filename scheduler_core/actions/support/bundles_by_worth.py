@@ -1,10 +1,6 @@
-"""Safe and whole bundles of victims, in the order in which the gang actions take them.
-
-Safe is what a gang has above its minimum, whole is all of it. What a bundle is worth is the part of the demand that it
-frees where the demand can use it, over what its gang holds in all (ROI). Source: volcano-semantics 3.6.
-"""
-
-from __future__ import annotations
+"""Safe and whole bundles of victims, in the order in which the gang actions take them. Safe is what a gang has above
+its minimum, whole is all of it. What a bundle is worth is the part of the demand that it frees where the demand can use
+it, over what its gang holds in all (ROI). Source: volcano-semantics 3.6."""
 
 from collections.abc import Iterable, Sequence
 from fractions import Fraction
@@ -23,11 +19,8 @@ Key = str | tuple[int, ...]
 
 
 class Offer(msgspec.Struct, frozen=True, gc=False):
-    """What one gang offers: single members that it can spare, the first to go first, or all that it has.
-
-    Attributes:
-        gang: its position. whole: one bundle of all members, else singles. parts: the bundles. worth: see the module.
-    """
+    """What one gang offers: single members that it can spare, the first to go first, or all that it has. ``gang``: its
+    position. ``whole``: one bundle of all members, else singles. ``parts``: the bundles. ``worth``: see the module."""
 
     gang: int
     whole: bool
@@ -52,11 +45,8 @@ class Demand:
                     self.need[key] = self.need.get(key, 0) + amount
 
     def share(self, tasks: Iterable[int], *, local: bool) -> Fraction:
-        """Sum over the asked resources of what the tasks hold over what is needed.
-
-        Args:
-            local: count only what lies on nodes that could be used, and not more than is needed.
-        """
+        """Sum over the asked resources of what the tasks hold over what is needed. ``local``: count only what lies on
+        nodes that could be used, and not more than is needed."""
         held = dict.fromkeys(self.need, 0)
         for task in tasks:
             if local and not self._useful[self._session.tasks.node[task]]:
@@ -93,12 +83,9 @@ def offers(
 
 
 def in_order(session: Session, found: Iterable[Offer], queue: int, *, across: bool) -> list[Offer]:
-    """Safe before whole, then whose turn it is to give, then what is worth most, then names.
-
-    Args:
-        queue: who takes. across: between queues, the queue that is robbed first comes first; then and inside a queue
-            the gang that is last in line (upstream: between queues gangs are not compared).
-    """
+    """Safe before whole, then whose turn it is to give, then what is worth most, then names. ``queue``: who takes.
+    ``across``: between queues, the queue that is robbed first comes first; then and inside a queue the gang that is
+    last in line (upstream: between queues gangs are not compared)."""
     ordered = sorted(found, key=lambda offer: (-offer.worth, session.gangs.names[offer.gang]))
     if not (across and session.compat):
         ordered.sort(key=lambda offer: session.hooks.key("job_order", offer.gang), reverse=True)

@@ -1,7 +1,5 @@
 """What the compiled turns of claimants did, as the session's record: evictions, reclaims, promises that last."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from itertools import islice
 
@@ -49,27 +47,17 @@ def new_story(search: VictimSearch, claims: int) -> Story:
     more by the attempt that is under way."""
     units, there = len(search.field.units), 2 * len(search.field.pieces) + 1
     return Story(
-        np.zeros(4, dtype=np.int64),
-        np.zeros((claims + 1, 9), dtype=np.int64),
-        np.zeros((2 * units + 1, 7), dtype=np.int64),
-        np.zeros(there, dtype=np.int32),
-        np.zeros(there, dtype=np.int64),
-        np.zeros(there, dtype=np.int32),
-        np.zeros(there, dtype=np.bool_),
-        np.zeros(10 * claims + 10, dtype=np.int32),
-        np.zeros((10 * claims + 10, 2), dtype=np.int64),
-        np.zeros((10 * claims + 10, NOTE), dtype=np.int64),
-        np.zeros(units, dtype=np.bool_),
-        np.zeros(1, dtype=np.int64),
-    )
+        np.zeros(4, dtype=np.int64), np.zeros((claims + 1, 9), dtype=np.int64),
+        np.zeros((2 * units + 1, 7), dtype=np.int64), np.zeros(there, dtype=np.int32), np.zeros(there, dtype=np.int64),
+        np.zeros(there, dtype=np.int32), np.zeros(there, dtype=np.bool_), np.zeros(10 * claims + 10, dtype=np.int32),
+        np.zeros((10 * claims + 10, 2), dtype=np.int64), np.zeros((10 * claims + 10, NOTE), dtype=np.int64),
+        np.zeros(units, dtype=np.bool_), np.zeros(1, dtype=np.int64),
+    )  # fmt: skip
 
 
 class ClaimRecorder:
-    """Records in the session what has happened since the last call.
-
-    Args:
-        action: name. seconds: how long freed room stays promised. cool: how long evicted gangs are left alone.
-    """
+    """Records in the session what has happened since the last call. ``action``: name. ``seconds``: how long freed room
+    stays promised. ``cool``: how long evicted gangs are left alone."""
 
     def __init__(self, session: Session, victims: Victims, *, action: str, seconds: float, cool: float) -> None:
         self._session, self._victims = session, victims

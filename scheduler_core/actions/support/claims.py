@@ -2,12 +2,10 @@
 
 Plain is what :mod:`scheduler_core.actions.support.turns` calls so, and of a gang that its waiting members are all
 alike and ask for one card type at most. Any other gang is served by the caller when its turn comes, in the very same
-order. Where several units have to be weighed against each other the search outside the loop does that.
-"""
-
-from __future__ import annotations
+order. Where several units have to be weighed against each other the search outside the loop does that."""
 
 from collections.abc import Callable
+from typing import Any, TypeVar, cast
 
 import numpy as np
 
@@ -18,7 +16,6 @@ from scheduler_core.actions.support.policy_forms import TASK_POINTS, PolicyForms
 from scheduler_core.actions.support.search_state import State
 from scheduler_core.actions.support.turns import CompiledTurns
 from scheduler_core.actions.support.victim_search import VictimSearch
-from scheduler_core.algorithms.direct_call import direct
 from scheduler_core.algorithms.protection import system_rule
 from scheduler_core.algorithms.victims_heap import KEY, Heap
 from scheduler_core.algorithms.victims_room import LEVEL, NEVER, PLENTY, WORK
@@ -63,6 +60,21 @@ from scheduler_core.framework.session import Session
 from scheduler_core.state.cluster import Place
 from scheduler_core.state.status import CHARGED, Bools, Index, Ints, TaskStatus
 
+# Calling a compiled function without having the types of its arguments looked up each time. For a function that takes
+# many arrays in bundles this look-up costs ten times what the call does.
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def direct(function: F) -> F:
+    """The code that the function was compiled to, where it was for one set of types only; else the function itself.
+    Only for arguments of the very types, contiguous arrays included, that the function was called with before: they are
+    not checked any more. Takes no keyword arguments."""
+    versions = getattr(function, "overloads", None)
+    if versions is None or len(versions) != 1:
+        return function
+    return cast("F", next(iter(versions.values())).entry_point)
+
+
 # Levels of all kinds are kept for so many (level, node) pairs at most; kinds beyond go through Python.
 _MOST_PAIRS = 600_000
 # How many units are looked at beforehand for pods of the system, the first time; twice as many each time after.
@@ -70,22 +82,14 @@ _VETTED_AHEAD = 32
 
 
 class CompiledClaims(CompiledTurns):
-    """Turns of claimants; :meth:`serve` serves them all.
-
-    Args:
-        forms: see :func:`plain_claims`. waiting: bool (G,), gangs that take part.
-        search: the search for victims of the action.
-        state: what a plain gang could gain where, for all of its kind; None where that is the gang's own affair.
-    """
+    """Turns of claimants; :meth:`serve` serves them all. ``forms``: see :func:`plain_claims`. ``waiting``: bool (G,),
+    gangs that take part. ``search``: the search for victims of the action. ``state``: what a plain gang could gain
+    where, for all of its kind; None where that is the gang's own affair."""
 
     def __init__(
-        self,
-        session: Session,
-        forms: PolicyForms,
-        waiting: Bools,
-        search: VictimSearch,
+        self, session: Session, forms: PolicyForms, waiting: Bools, search: VictimSearch,
         state: Callable[[int], State | None],
-    ) -> None:
+    ) -> None:  # fmt: skip
         super().__init__(session, forms, waiting)
         self._search, self._state = search, state
         field, nodes = search.field, len(session.nodes)
@@ -106,18 +110,11 @@ class CompiledClaims(CompiledTurns):
         self._levels = 0
         self._finders: dict[int, Callable[..., bool]] = {}
         self._claims = Claims(
-            np.zeros(CONTROLS, dtype=np.int64),
-            kind,
-            np.full(kinds, NOT_YET, dtype=np.int64),
-            np.zeros(kinds, dtype=np.int64),
-            *_levels_for(kinds, nodes),
-            np.zeros(units + 1, dtype=np.int64),
-            np.zeros(units, dtype=np.bool_),
-            np.zeros(1, dtype=np.int64),
-            np.full(1, PLENTY, dtype=np.int64),
-            np.zeros(nodes, dtype=np.int64),
-            np.zeros(nodes, dtype=np.int64),
-        )
+            np.zeros(CONTROLS, dtype=np.int64), kind, np.full(kinds, NOT_YET, dtype=np.int64),
+            np.zeros(kinds, dtype=np.int64), *_levels_for(kinds, nodes), np.zeros(units + 1, dtype=np.int64),
+            np.zeros(units, dtype=np.bool_), np.zeros(1, dtype=np.int64), np.full(1, PLENTY, dtype=np.int64),
+            np.zeros(nodes, dtype=np.int64), np.zeros(nodes, dtype=np.int64),
+        )  # fmt: skip
         self._claims.control[FRESH] = -1
         self._story = new_story(search, int(np.count_nonzero(self._turns.plain)))
         self._ahead = _VETTED_AHEAD
@@ -147,11 +144,8 @@ class CompiledClaims(CompiledTurns):
         return kind, len(known)
 
     def serve(self, waiting: Bools, by_hand: Callable[[int], None], record: ClaimRecorder) -> None:
-        """Serve the gangs of ``waiting``.
-
-        Args:
-            by_hand: the turn of a gang that is not plain. record: writes down what the loop did.
-        """
+        """Serve the gangs of ``waiting``. ``by_hand``: the turn of a gang that is not plain. ``record``: writes down
+        what the loop did."""
         session, control = self._session, self._claims.control
         self._line_up(waiting)
         rest = (self._turns, self._rules, self._search.field, self._leavers)
@@ -185,7 +179,6 @@ class CompiledClaims(CompiledTurns):
         withdraw_promises(session, self._turns.kept)
 
     def _by_hand(self, by_hand: Callable[[int], None], record: ClaimRecorder) -> None:
-        """Let the caller serve the present gang."""
         self._tell()
         record.go_on(self._story, self._turns, self._states)
         withdraw_promises(self._session, self._turns.kept)
@@ -244,7 +237,6 @@ class CompiledClaims(CompiledTurns):
         claims.place[first : self._levels] = -1
 
     def _seek(self) -> None:
-        """Search victims for the present gang."""
         claims, kind = self._claims, int(self._claims.kind[self._claims.control[WHO]])
         state = self._states[kind]
         assert state is not None
@@ -330,10 +322,7 @@ def _same(a: Limits, b: Limits) -> bool:
 def _levels_for(count: int, nodes: int) -> tuple[Ints, Ints, Ints, Ints, Ints, Ints]:
     """Room for so many levels: rank, room, sums, keys, current, place."""
     return (
-        np.zeros(count, dtype=np.int64),
-        np.zeros((count, nodes, 1), dtype=np.int64),
-        np.zeros((count, 1), dtype=np.int64),
-        np.zeros((count, 4 * nodes + 64, KEY + 1), dtype=np.int64),
-        np.zeros((count, nodes + 1), dtype=np.int64),
-        np.full(count, -1, dtype=np.int64),
-    )
+        np.zeros(count, dtype=np.int64), np.zeros((count, nodes, 1), dtype=np.int64),
+        np.zeros((count, 1), dtype=np.int64), np.zeros((count, 4 * nodes + 64, KEY + 1), dtype=np.int64),
+        np.zeros((count, nodes + 1), dtype=np.int64), np.full(count, -1, dtype=np.int64),
+    )  # fmt: skip

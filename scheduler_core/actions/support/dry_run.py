@@ -12,10 +12,8 @@ from scheduler_core.state.status import CHARGED
 
 
 class DryRun:
-    """Tasks are taken away and put back; :meth:`spot` runs quota, filters and single cards anew each time.
-
-    Use it as a context: at the end everything is as it was.
-    """
+    """Tasks are taken away and put back; :meth:`spot` runs quota, filters and single cards anew each time. Use it as a
+    context: at the end everything is as it was."""
 
     def __init__(self, session: Session, task: int) -> None:
         self._session, self._task = session, task

@@ -1,7 +1,5 @@
 """Electing the one gang that nodes are kept for, and giving it up again."""
 
-from __future__ import annotations
-
 from scheduler_core.actions.support.admission import renew_promise
 from scheduler_core.framework.session import Session
 from scheduler_core.model.memory import Election
@@ -10,10 +8,8 @@ from scheduler_core.model.reason import ReasonCode
 
 
 def starves(session: Session, gang: int) -> bool:
-    """True for a gang that is as it should be and still lacks members of its minimum, promises counted as there.
-
-    A Job whose pods are made after admission starves too while it is not admitted.
-    """
+    """True for a gang that is as it should be and still lacks members of its minimum, promises counted as there. A Job
+    whose pods are made after admission starves too while it is not admitted."""
     if not session.needed(gang) or not session.schedulable(gang):
         return False
     if session.gangs.pending(gang) and session.hooks.refusal("job_valid", gang) is None:
@@ -34,10 +30,8 @@ def target(session: Session) -> int | None:
 
 
 def elect(session: Session) -> int | None:
-    """The gang that is elected, or a newly elected one; None when no gang needs it.
-
-    O(gangs) and what the plugin takes to choose.
-    """
+    """The gang that is elected, or a newly elected one; None when no gang needs it. O(gangs) and what the plugin takes
+    to choose."""
     standing = target(session)
     if standing is not None:
         return standing

@@ -1,23 +1,12 @@
 """Which gangs are evicted for which, kept as plain values until the evictions and reclaims are read."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from functools import partial
 from operator import attrgetter
 
 import msgspec
 
-from scheduler_core.actions.support.receipts import (
-    CARD_SECOND,
-    Fallen,
-    Looked,
-    Move,
-    Use,
-    Words,
-    candidates,
-    moments,
-)
+from scheduler_core.actions.support.receipts import CARD_SECOND, Fallen, Looked, Move, Use, Words, candidates, moments
 from scheduler_core.framework.session import Session
 from scheduler_core.framework.trace import Account
 from scheduler_core.model.decision import (
@@ -58,8 +47,7 @@ class Fall(msgspec.Struct, frozen=True, gc=False):
         votes: of the plugins. refused: candidates that were not taken.
         placed: card type and class of all tasks of the reclaimer that got a place with it.
         looked: who came into question beside those that leave.
-        since: what others gained or lost between the record before and this one.
-    """
+        since: what others gained or lost between the record before and this one."""
 
     gang: int
     backed: Sequence[tuple[int, int, int]]
@@ -93,21 +81,13 @@ def leavers(session: Session, at: Index, over: Sequence[bool], lost: Sequence[in
 
 
 def record_evictions(session: Session, action: str, falls: Sequence[Fall], later: Sequence[Move] = ()) -> None:
-    """Note evictions and reclaims; they are written when they are read.
-
-    Args:
-        later: what others have gained since the last record.
-    """
+    """Note evictions and reclaims; they are written when they are read. ``later``: what others have gained since the
+    last record."""
     trace, gangs, ledger = session.trace, session.gangs, session.ledger
     words = Words(
-        gangs.names,
-        gangs.groups,
-        session.axes.cards,
-        session.cluster.classes.classes,
-        ledger.queues,
-        ledger.index,
+        gangs.names, gangs.groups, session.axes.cards, session.cluster.classes.classes, ledger.queues, ledger.index,
         session.axes,
-    )
+    )  # fmt: skip
     fallen = {one.gang for fall in falls for one in fall.leaving}
     moved = {session.queue_of(gang) for gang in fallen.union(fall.gang for fall in falls)}
     use = Use(session, moved - {-1})
@@ -117,7 +97,6 @@ def record_evictions(session: Session, action: str, falls: Sequence[Fall], later
 
 
 def rule_of(session: Session, gang: int) -> str:
-    """What allows a reclaim."""
     return Rule.TIDE.text(kind=session.service_type(gang).value)
 
 
@@ -188,19 +167,10 @@ def _written(
         )
     shown, more = candidates(fall.looked, fallen, words)
     return Reclaim(
-        reclaimer=reclaimer,
-        queue=queue,
-        action=action,
-        needed=needed,
-        freed=freed,
-        victims=tuple(victims),
-        rule=fall.rule,
-        votes=fall.votes,
-        refused=_with_figures(fall.refused, shown),
-        queues=queues,
-        candidates=shown,
+        reclaimer=reclaimer, queue=queue, action=action, needed=needed, freed=freed, victims=tuple(victims),
+        rule=fall.rule, votes=fall.votes, refused=_with_figures(fall.refused, shown), queues=queues, candidates=shown,
         more_candidates=more,
-    )
+    )  # fmt: skip
 
 
 def _with_figures(refused: tuple[Refusal, ...], shown: Sequence[Candidate]) -> tuple[Refusal, ...]:

@@ -3,10 +3,7 @@
 Source: volcano-semantics 3.6. On purpose different from upstream, whose defects these are: of the last bundles only
 what is needed is taken; a gang that is evicted whole leaves all its nodes; where the sums are enough and the places are
 not, more is taken until the demand fits. A job whose policy ends it with the first member has no surplus. No hypernodes
-are built, so the one domain is the whole cluster. With ``compatibility: volcano`` bundles go in full, by sums.
-"""
-
-from __future__ import annotations
+are built, so the one domain is the whole cluster. With ``compatibility: volcano`` bundles go in full, by sums."""
 
 from collections.abc import Iterable, Sequence
 
@@ -20,7 +17,7 @@ from scheduler_core.actions.support.nomination import Eligibility
 from scheduler_core.actions.support.reservations import RESERVATION_SECONDS
 from scheduler_core.actions.support.trial import Outcome, Trial
 from scheduler_core.algorithms.victims import Unit
-from scheduler_core.framework.plugin import Argument
+from scheduler_core.framework.plugin import Argument, number, switch
 from scheduler_core.framework.quota_room import quota_room
 from scheduler_core.framework.session import Session
 from scheduler_core.model.podgroup import GangPhase
@@ -29,29 +26,19 @@ from scheduler_core.state.axes import CPU, MEMORY
 from scheduler_core.state.status import BOUND, PIPELINED, RUNNING
 
 ARGUMENTS: tuple[Argument, ...] = (
-    Argument(
-        name="maxDomains",
-        type="int",
-        default=8,
-        minimum=1,
-        maximum=10_000,
-        doc="how many topology domains are looked at; there is one, the whole cluster, so it changes nothing",
+    number(
+        "maxDomains", 8, (1, 10_000),
+        "how many topology domains are looked at; there is one, the whole cluster, so it changes nothing",
     ),
-    Argument(
-        name="allowWholeBundle", type="bool", default=True, doc="gangs may be evicted whole, not only their surplus"
-    ),
+    switch("allowWholeBundle", True, "gangs may be evicted whole, not only their surplus"),
     RESERVATION_SECONDS,
-)
+)  # fmt: skip
 
 
 class Terms(msgspec.Struct, frozen=True, gc=False):
-    """How the two actions differ.
-
-    Attributes:
-        action, rule, verb: name of the action, and its words for the record.
-        across: takes from other queues, else from lower gangs of its own.
-        allow_whole, seconds: arguments of the action.
-    """
+    """How the two actions differ. ``action``, ``rule``, ``verb``: name of the action, and its words for the record.
+    ``across``: takes from other queues, else from lower gangs of its own. ``allow_whole``, ``seconds``: arguments of
+    the action."""
 
     action: str
     rule: str
@@ -62,8 +49,6 @@ class Terms(msgspec.Struct, frozen=True, gc=False):
 
 
 class GangRaid:
-    """One run of one of the two actions."""
-
     def __init__(self, session: Session, terms: Terms) -> None:
         self._session, self._terms = session, terms
         self._guards, self._eligible = Guards(session), Eligibility(session)
@@ -100,14 +85,9 @@ class GangRaid:
         attempt.units = chosen
         terms = self._terms
         keep(
-            self._session,
-            attempt,
-            self._guards,
-            action=terms.action,
-            rule=terms.rule,
-            verb=terms.verb,
+            self._session, attempt, self._guards, action=terms.action, rule=terms.rule, verb=terms.verb,
             seconds=0.0 if self._session.compat else terms.seconds,
-        )
+        )  # fmt: skip
 
     def _demand(self, gang: int) -> list[int]:
         """All that waits and may take, as far as the queue is entitled to it where others' queues are robbed."""
@@ -208,11 +188,8 @@ def _together(parts: Iterable[Unit]) -> list[Unit]:
 
 
 def _fewest(trial: Trial, parts: list[Unit], best: Outcome) -> list[Unit]:
-    """The first parts that bring most, without those that turn out not to be needed, the last ones first.
-
-    Args:
-        best: what cannot be bettered; it is looked for among ever more parts, so that few are tried where few will do.
-    """
+    """The first parts that bring most, without those that turn out not to be needed, the last ones first. ``best``:
+    what cannot be bettered; it is looked for among ever more parts, so that few are tried where few will do."""
     low, high = 0, 1
     while (goal := trial.outcome(_together(parts[:high]))) < best and high < len(parts):
         low, high = high, min(2 * high, len(parts))

@@ -1,9 +1,5 @@
-"""Who stays whatever plugins say, for the actions that take by priority or send away (contracts 3.2).
-
-With ``compatibility: volcano`` only what upstream itself looks at is left: the pod's own ``volcano.sh/preemptable``.
-"""
-
-from __future__ import annotations
+"""Who stays whatever plugins say, for the actions that take by priority or send away (contracts 3.2). With
+``compatibility: volcano`` only what upstream itself looks at is left: the pod's own ``volcano.sh/preemptable``."""
 
 from scheduler_core.actions.support.victims import Holding, Victims
 from scheduler_core.algorithms.protection import system_rule
@@ -27,7 +23,6 @@ class Guards:
         self.units: dict[tuple[tuple[int, ...], int, bool], Unit] = {}
 
     def forget(self, gang: int) -> None:
-        """The gang has changed."""
         self._victims.forget(gang)
         self._rules.pop(gang, None)
 

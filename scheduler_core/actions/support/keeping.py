@@ -1,7 +1,5 @@
 """What stays of an attempt that came to something: places, admission, the record, the promise beyond the session."""
 
-from __future__ import annotations
-
 from scheduler_core.actions.allocate import hold_back
 from scheduler_core.actions.support.admission import renew_promise
 from scheduler_core.actions.support.attempt import Attempt, record
@@ -14,11 +12,8 @@ from scheduler_core.model.podgroup import GangPhase
 def keep(
     session: Session, attempt: Attempt, guards: Guards, *, action: str, rule: str, verb: str, seconds: float
 ) -> None:
-    """Commit the attempt's statement and write down what it means.
-
-    Args:
-        action, rule, verb: for the record. seconds: how long freed room stays promised; 0 = not beyond the session.
-    """
+    """Commit the attempt's statement and write down what it means. ``action``, ``rule``, ``verb``: for the record.
+    ``seconds``: how long freed room stays promised; 0 = not beyond the session."""
     gang = attempt.gang
     lost = {task: guards.work_lost(task) for unit in attempt.units for task in unit.members}
     session.commit(attempt.statement)

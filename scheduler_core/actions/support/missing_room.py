@@ -1,7 +1,5 @@
 """What would have to leave a node so that one more task fits on it."""
 
-from __future__ import annotations
-
 import heapq
 from collections.abc import Iterator, Sequence
 
@@ -40,9 +38,7 @@ class MissingRoom:
 
     def offers(self, task: int, chosen: Sequence[Unit]) -> Iterator[list[Unit]]:
         """Units beside the chosen ones that make room on a node, the cheapest first; an empty one where there is room.
-
-        O(units on the nodes in question).
-        """
+        O(units on the nodes in question)."""
         session = self._session
         cls = session.cluster.class_of(task)
         view = session.candidates.view(cls)

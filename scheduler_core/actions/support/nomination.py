@@ -1,9 +1,5 @@
-"""Which waiting tasks may take from others at all.
-
-Source: volcano-semantics 3.4; Kubernetes' PodEligibleToPreemptOthers.
-"""
-
-from __future__ import annotations
+"""Which waiting tasks may take from others at all. Source: volcano-semantics 3.4; Kubernetes'
+PodEligibleToPreemptOthers."""
 
 from scheduler_core.framework.session import Session
 from scheduler_core.state.status import RELEASING

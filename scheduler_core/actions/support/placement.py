@@ -1,7 +1,5 @@
 """Giving tasks of a gang a place, one by one, within quota and predicates."""
 
-from __future__ import annotations
-
 from scheduler_core.framework.candidates import Spot
 from scheduler_core.framework.demand import Shortfall
 from scheduler_core.framework.session import Session
@@ -12,10 +10,8 @@ from scheduler_core.state.task_class import TaskClass
 def allowed_options(
     session: Session, queue: int, cls: TaskClass, point: str = "allocatable", *, task: int = -1
 ) -> tuple[list[bool], Shortfall | None]:
-    """Which card types of the request the queue's quota has room for, and the first refusal.
-
-    One entry for a class that asks for no card. ``task``: whose request it is, -1 = that of any task of the class.
-    """
+    """Which card types of the request the queue's quota has room for, and the first refusal. One entry for a class that
+    asks for no card. ``task``: whose request it is, -1 = that of any task of the class."""
     session.asked_task = task
     options, first = [], None
     for card in cls.cards or (-1,):
@@ -35,19 +31,11 @@ def take(statement: Statement, task: int, spot: Spot) -> None:
 
 
 def place(
-    session: Session,
-    statement: Statement,
-    task: int,
-    *,
-    now: bool = True,
-    future: bool = True,
+    session: Session, statement: Statement, task: int, *, now: bool = True, future: bool = True,
     point: str = "allocatable",
-) -> Spot | None:
-    """Find the best spot for one task and take it; None when there is none.
-
-    Args:
-        now, future: whether spots that are free now, or only once something has left, will do.
-    """
+) -> Spot | None:  # fmt: skip
+    """Find the best spot for one task and take it; None when there is none. ``now``, ``future``: whether spots that are
+    free now, or only once something has left, will do."""
     gang = int(session.tasks.gang[task])
     cls = session.cluster.class_of(task)
     options, _ = allowed_options(session, session.queue_of(gang), cls, point, task=task)

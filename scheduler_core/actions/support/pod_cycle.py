@@ -4,10 +4,7 @@ Used by action ``allocate`` where a plugin sorts pods (point ``queue_sort``). Ga
 what plugins permit. Any failure after reserve is unreserved; a pod that waits keeps its place until its plugin's
 deadline, over sessions too (a reservation in Memory).
 
-Source: document 001, 2.2.3 and 3.2; points in :mod:`scheduler_core.framework.pod_points`.
-"""
-
-from __future__ import annotations
+Source: document 001, 2.2.3 and 3.2; points in :mod:`scheduler_core.framework.pod_points`."""
 
 import hashlib
 from collections.abc import Mapping
@@ -43,11 +40,7 @@ _ZONE = "topology.kubernetes.io/zone"
 
 
 class PodCycle:
-    """All pods of the session that are due, one cycle each.
-
-    Args:
-        values: arguments of action ``allocate``.
-    """
+    """All pods of the session that are due, one cycle each. ``values``: arguments of action ``allocate``."""
 
     def __init__(self, session: Session, values: Mapping[str, Any]) -> None:
         self._session, self._now = session, session.now
@@ -57,13 +50,10 @@ class PodCycle:
             self._rank = interleaved([node.labels.get(_ZONE, "") for node in session.snapshot.nodes])
         memory = session.memory
         self.queue = SchedulingQueue(
-            initial=float(values["podInitialBackoffSeconds"]),
-            most=float(values["podMaxBackoffSeconds"]),
-            leftover=float(values["podMaxInUnschedulableSeconds"]),
-            entries=memory.queue,
-            cycle=memory.cycle,
+            initial=float(values["podInitialBackoffSeconds"]), most=float(values["podMaxBackoffSeconds"]),
+            leftover=float(values["podMaxInUnschedulableSeconds"]), entries=memory.queue, cycle=memory.cycle,
             move_cycle=memory.move_cycle,
-        )
+        )  # fmt: skip
         self._slots: dict[str, int] = {}
 
     def run(self) -> None:
@@ -220,14 +210,10 @@ class PodCycle:
         place, pod = session.cluster.place_of(task), session.tasks.keys[task]
         gang = int(session.tasks.gang[task])
         session.reservations[pod] = Reservation(
-            pod=pod,
-            gang=session.gangs.names[gang],
-            node=session.axes.nodes[place.node],
-            card=session.axes.cards[place.card] if place.card >= 0 else "",
-            card_indices=place.indices,
-            made=self._now,
+            pod=pod, gang=session.gangs.names[gang], node=session.axes.nodes[place.node],
+            card=session.axes.cards[place.card] if place.card >= 0 else "", card_indices=place.indices, made=self._now,
             expires=answer.until,
-        )
+        )  # fmt: skip
 
     def _reconsider(self, only: int = -1) -> None:
         """Ask permission again for pods that keep a place: of one gang, or of all."""

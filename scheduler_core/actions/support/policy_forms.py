@@ -54,7 +54,6 @@ class PolicyForms(NamedTuple):
 
 
 def policy_forms(session: Session) -> PolicyForms:
-    """The forms of the session's policy."""
     hooks = session.hooks
     queue_order, overused = forms_of(hooks, "queue_order"), forms_of(hooks, "overused")
     shares = [form for parts in queue_order or () for form in parts if isinstance(form, ShareKey)]
@@ -119,10 +118,8 @@ def of_queues(session: Session, point: str, mixed: bool = False) -> list[Callabl
 
 
 class Kinds:
-    """Kinds of tasks: their class, and what plugins say of all tasks of their queue.
-
-    A kind is a number; kinds of one class lie side by side.
-    """
+    """Kinds of tasks: their class, and what plugins say of all tasks of their queue. A kind is a number; kinds of one
+    class lie side by side."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
@@ -148,7 +145,6 @@ class Kinds:
         return tasks.cls[slots].astype(np.int64) * len(self._said) + self._of_queue[gangs.queue[tasks.gang[slots]]]
 
     def cls(self, kind: int) -> TaskClass:
-        """The class of a kind."""
         return self._session.cluster.classes[kind // len(self._said)]
 
     def nodes(self, kind: int) -> Bools | None:

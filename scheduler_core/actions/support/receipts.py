@@ -1,9 +1,5 @@
-"""What a record says beyond its victims: the queues before and after, and what the gangs that stay would have cost.
-
-All of it is noted when the decision is made and written when the record is read.
-"""
-
-from __future__ import annotations
+"""What a record says beyond its victims: the queues before and after, and what the gangs that stay would have cost. All
+of it is noted when the decision is made and written when the record is read."""
 
 from collections.abc import Collection, Sequence
 from typing import NamedTuple
@@ -56,9 +52,7 @@ class Words(NamedTuple):
 
 class Option(NamedTuple):
     """A gang that came into question: work lost (milli-cards x milliseconds), what it frees, the rule that decided.
-
-    ``room``: where room decided, the note of what there would have been (``algorithms.victims_alone``).
-    """
+    ``room``: where room decided, the note of what there would have been (``algorithms.victims_alone``)."""
 
     gang: int
     work: int
@@ -68,11 +62,8 @@ class Option(NamedTuple):
 
 
 class Standing:
-    """Gangs that may be taken at the moments of several evictions; ordered when the first record is read.
-
-    Args:
-        rows: int64 (any, 4): the gang, work lost, what it frees, and the place of its own eviction or ``STAYS``.
-    """
+    """Gangs that may be taken at the moments of several evictions; ordered when the first record is read. ``rows``:
+    int64 (any, 4): the gang, work lost, what it frees, and the place of its own eviction or ``STAYS``."""
 
     def __init__(self, rows: Ints) -> None:
         self._rows = rows
@@ -116,11 +107,8 @@ class Further(NamedTuple):
 
 
 def standing_rows(units: Ints, ok: Bools, size: int) -> Ints:
-    """int64 (any, 4): whole gangs that may be taken now, see :class:`Standing`.
-
-    Args:
-        units: int64 (units, UNIT_COLUMNS). ok: bool (units,). size: column of units with what leaving frees.
-    """
+    """int64 (any, 4): whole gangs that may be taken now, see :class:`Standing`. ``units``: int64 (units, UNIT_COLUMNS).
+    ``ok``: bool (units,). ``size``: column of units with what leaving frees."""
     at = np.flatnonzero(ok & (units[:, UNIT_TASK] < 0) & (units[:, LEVEL] < NEVER))
     rows: Ints = np.empty((len(at), 4), dtype=np.int64)
     for column, of in enumerate((GANG, WORK, size)):
@@ -130,12 +118,9 @@ def standing_rows(units: Ints, ok: Bools, size: int) -> Ints:
 
 
 class Looked(NamedTuple):
-    """Gangs that came into question beside the victims.
-
-    Attributes:
-        options: kept by a rule or a vote, or passed over. total: of all those, without the victims.
-        further: the next ones that may be taken and cost more, or where to find them.
-    """
+    """Gangs that came into question beside the victims. ``options``: kept by a rule or a vote, or passed over.
+    ``total``: of all those, without the victims. ``further``: the next ones that may be taken and cost more, or where
+    to find them."""
 
     options: Sequence[Option]
     total: int
@@ -152,10 +137,8 @@ class Fallen(NamedTuple):
 
 
 def candidates(looked: Looked, fallen: Sequence[Fallen], words: Words) -> tuple[tuple[Candidate, ...], int]:
-    """The candidates that a record names, the cheapest first, and how many more there were.
-
-    None where no gang loses anything: there is no victim that another one could replace.
-    """
+    """The candidates that a record names, the cheapest first, and how many more there were. None where no gang loses
+    anything: there is no victim that another one could replace."""
     if not fallen:
         return (), 0
     gone = {one.gang for one in fallen}

@@ -1,15 +1,11 @@
-"""Promises that outlive a session: room that eviction freed stays with the gang it was freed for.
-
-Source: traps 13, pitfall 8 of the semantics, contracts 3.
-"""
-
-from __future__ import annotations
+"""Promises that outlive a session: room that eviction freed stays with the gang it was freed for. Source: traps 13,
+pitfall 8 of the semantics, contracts 3."""
 
 from collections.abc import Iterable
 
 from scheduler_core.actions.support.placement import allowed_options
 from scheduler_core.framework.candidates import Spot
-from scheduler_core.framework.plugin import Argument
+from scheduler_core.framework.plugin import number
 from scheduler_core.framework.session import Session
 from scheduler_core.framework.statement import Statement
 from scheduler_core.model.memory import Reservation, Rest
@@ -18,13 +14,11 @@ from scheduler_core.model.resources import MILLI
 from scheduler_core.model.rules import Rule
 from scheduler_core.state.status import TaskStatus
 
-RESERVATION_SECONDS = Argument(
-    name="reservationSeconds",
-    type="float",
-    default=120.0,
-    minimum=1.0,
-    maximum=86400.0,
-    doc="how long freed room stays promised to the gang it was freed for; more than grace + controller delay",
+RESERVATION_SECONDS = number(
+    "reservationSeconds",
+    120.0,
+    (1.0, 86400.0),
+    "how long freed room stays promised to the gang it was freed for; more than grace + controller delay",
 )
 # Policies after which the job does not come back; and a bound, so that memory cannot grow for ever.
 _ENDS = (EvictedPolicy.ABORT_JOB, EvictedPolicy.TERMINATE_JOB)
@@ -53,10 +47,7 @@ def settle_promises(session: Session, statement: Statement, gang: int) -> None:
 
 def reserve(session: Session, gang: int, leaving: Iterable[int], seconds: float) -> None:
     """Promise a gang the places of its reclaim beyond this session, each with the pods that must leave it first.
-
-    Args:
-        leaving: tasks that leave for it.
-    """
+    ``leaving``: tasks that leave for it."""
     tasks, gone = session.tasks, list(leaving)
     promised = session.gangs.with_status(gang, TaskStatus.PIPELINED)
     held_by = zip(tasks.node[gone].tolist(), (tasks.keys[task] for task in gone), strict=True)
@@ -66,18 +57,11 @@ def reserve(session: Session, gang: int, leaving: Iterable[int], seconds: float)
 
 
 def keep(
-    session: Session,
-    gang: int,
-    places: Iterable[tuple[str, int, int, tuple[int, ...]]],
-    leaving: Iterable[tuple[int, str]],
-    seconds: float,
-) -> None:
-    """The same for places that the caller names.
-
-    Args:
-        places: pod, node, card type and cards of each task that has a promise.
-        leaving: node and name of each pod that leaves.
-    """
+    session: Session, gang: int, places: Iterable[tuple[str, int, int, tuple[int, ...]]],
+    leaving: Iterable[tuple[int, str]], seconds: float,
+) -> None:  # fmt: skip
+    """The same for places that the caller names. ``places``: pod, node, card type and cards of each task that has a
+    promise. ``leaving``: node and name of each pod that leaves."""
     axes, kept, now, name = session.axes, session.reservations, session.now, session.gangs.names[gang]
     victims: dict[int, list[str]] = {}
     for node, pod in leaving:
@@ -86,15 +70,9 @@ def keep(
     for pod, node, card, indices in places:
         if pod not in kept:
             kept[pod] = Reservation(
-                pod=pod,
-                gang=name,
-                node=axes.nodes[node],
-                card=axes.cards[card] if card >= 0 else "",
-                card_indices=indices,
-                victims=leave.get(node, ()),
-                made=now,
-                expires=now + seconds,
-            )
+                pod=pod, gang=name, node=axes.nodes[node], card=axes.cards[card] if card >= 0 else "",
+                card_indices=indices, victims=leave.get(node, ()), made=now, expires=now + seconds,
+            )  # fmt: skip
 
 
 def cool_down(session: Session, gangs: Iterable[int], seconds: float) -> None:
@@ -129,11 +107,9 @@ def kept_places(session: Session) -> dict[str, float]:
 
 
 def apply_reservations(session: Session) -> None:
-    """Put the promises of earlier sessions back.
-
-    A promise ends when its pod has a place or is gone, when its room is no longer there, or when it expires; an expired
-    one holds for one more session, so that no eviction for it was in vain where sessions are far apart.
-    """
+    """Put the promises of earlier sessions back. A promise ends when its pod has a place or is gone, when its room is
+    no longer there, or when it expires; an expired one holds for one more session, so that no eviction for it was in
+    vain where sessions are far apart."""
     statement = session.statement()
     wanted = {reservation.pod: reservation for reservation in session.memory.reservations}
     if not wanted:

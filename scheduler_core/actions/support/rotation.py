@@ -1,7 +1,5 @@
 """Gangs in the order in which queues and their gangs take turns."""
 
-from __future__ import annotations
-
 import heapq
 from collections.abc import Iterable
 from typing import Any
@@ -10,11 +8,9 @@ from scheduler_core.framework.session import Session
 
 
 class Rotation:
-    """The best gang of the best queue, again and again; orders are looked up anew at each turn.
-
-    A queue's place can change with every placement (its share does), so the best queue is searched each time:
-    O(queues) a turn. Gangs of one queue lie in a heap.
-    """
+    """The best gang of the best queue, again and again; orders are looked up anew at each turn. A queue's place can
+    change with every placement (its share does), so the best queue is searched each time: O(queues) a turn. Gangs of
+    one queue lie in a heap."""
 
     def __init__(self, session: Session, gangs: Iterable[int]) -> None:
         self._session = session
@@ -35,7 +31,6 @@ class Rotation:
         return self._session.queue_key(queue)
 
     def pop(self, queue: int) -> int:
-        """Take the best gang out of a queue."""
         heap = self._heaps[queue]
         _, gang = heapq.heappop(heap)
         if not heap:
@@ -43,10 +38,8 @@ class Rotation:
         return gang
 
     def push(self, gang: int) -> None:
-        """Put a gang back."""
         queue = self._session.queue_of(gang)
         heapq.heappush(self._heaps.setdefault(queue, []), (self._session.job_key(gang), gang))
 
     def drop(self, queue: int) -> None:
-        """Leave a queue out for the rest of the action."""
         self._heaps.pop(queue, None)

@@ -105,11 +105,7 @@ class State:
         if level is None:
             options = len(self._bounds)
             level = Level(
-                rank,
-                np.zeros((nodes, options), dtype=np.int64),
-                np.zeros(options, dtype=np.int64),
-                new_heap(nodes),
-                -1,
+                rank, np.zeros((nodes, options), dtype=np.int64), np.zeros(options, dtype=np.int64), new_heap(nodes), -1
             )
             self._levels[rank] = level
         changed = np.unique(np.array(log[level.place :], dtype=np.int64)) if level.place >= 0 else None
@@ -124,10 +120,8 @@ class State:
         return level
 
     def refused(self, queue: int) -> tuple[Refusal, ...]:
-        """Candidates that rules or votes keep, each with its rule; the cheapest ones where there are many.
-
-        Claimants of several queues may share the state, but no claimant's own queue has candidates.
-        """
+        """Candidates that rules or votes keep, each with its rule; the cheapest ones where there are many. Claimants of
+        several queues may share the state, but no claimant's own queue has candidates."""
         if queue not in self._refused:
             search, session, verdict = self._search, self._session, self.verdict
             kept: Bools = self._kept & (session.gangs.queue != queue)
@@ -178,10 +172,7 @@ class State:
 
     def passed_over(self, chosen: list[Unit], count: int, limits: list[int]) -> tuple[Option, ...]:
         """The cheapest gangs that may be taken, cost less than the chosen ones together, and were not, each with why.
-
-        Args:
-            chosen: what :meth:`solve` found last, for ``count`` tasks and with these limits.
-        """
+        ``chosen``: what :meth:`solve` found last, for ``count`` tasks and with these limits."""
         units = self._search.field.units
         # The chosen ones may be on their way out already: their units say no longer what they were.
         top = max(self._search.rank_of_level(unit.level) for unit in chosen)
@@ -249,15 +240,7 @@ class State:
         for rank in self._levels:
             if self._bound(rank, limits) < count:
                 continue
-            found = solve(
-                self._search.field,
-                self.ask,
-                at_most,
-                self._choice,
-                rank,
-                self._level(rank).heap,
-                count,
-            )
+            found = solve(self._search.field, self.ask, at_most, self._choice, rank, self._level(rank).heap, count)
             if found.size:
                 self._solved = found.tolist()
                 return [self._search.unit(number) for number in found.tolist()]

@@ -1,7 +1,5 @@
 """Places of single tasks for the per-pod cycle, by the compiled code of the turns."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from scheduler_core.actions.support.policy_forms import policy_forms

@@ -2,10 +2,7 @@
 
 Each gang's minimum is put on the first nodes by name that have room for it; what one gang takes, the next one does not
 find. Room is what is free once all that leaves has left; for a gang that may take back, what training holds in
-reclaimable queues counts as free too. A rehearsal, not a decision: allocate places by score, pod by pod.
-"""
-
-from __future__ import annotations
+reclaimable queues counts as free too. A rehearsal, not a decision: allocate places by score, pod by pod."""
 
 from collections.abc import Hashable, Iterable, Sequence
 from functools import cached_property
@@ -120,8 +117,6 @@ class Startable:
                 single[first + index] += each
         return nodes, single
 
-    # What gangs need --------------------------------------------------------------------------------------------
-
     def _learn(self, gangs: Iterable[int]) -> None:
         """Write down the needs of gangs of which they are not known yet; equal ones once."""
         new = [gang for gang in gangs if not self._known[gang]]
@@ -167,9 +162,7 @@ class Startable:
 
     def _parts_of(self, gang: int) -> Parts:
         """The pods that make its minimum in their order, equal ones that follow each other as one shape and a number.
-
-        None when no node will ever have room for one of them.
-        """
+        None when no node will ever have room for one of them."""
         session = self._session
         tasks, count = session.pending_tasks(gang), session.needed(gang)
         runs = [(index, len(list(run))) for index, run in groupby(session.tasks.cls[tasks[:count]].tolist())]
@@ -185,10 +178,8 @@ class Startable:
         return self._number_of[index]
 
     def _declared(self, group: PodGroup, count: int) -> Parts:
-        """A Job whose pods are not made yet: what its PodGroup asks for, in ``count`` equal parts, rounded up.
-
-        A card type of which it asks for fewer cards than it has pods is for that many pods alone.
-        """
+        """A Job whose pods are not made yet: what its PodGroup asks for, in ``count`` equal parts, rounded up. A card
+        type of which it asks for fewer cards than it has pods is for that many pods alone."""
         axes = self._session.axes
         cpu = memory = 0
         if group.min_resources is not None:
@@ -220,7 +211,6 @@ class Startable:
         self._shapes.append(shape)
 
     def _stack(self) -> Shapes:
-        """All shapes so far as arrays."""
         if self._stacked is None or len(self._stacked.start) - 1 != len(self._shapes):
             session, shapes = self._session, self._shapes
             every: Bools = np.ones(session.nodes.future.shape[1], dtype=np.bool_)

@@ -2,10 +2,7 @@
 
 On each candidate node all that may go leaves in a dry run, and comes back from the highest priority down as long as the
 task still fits; the node is the one with the lowest top priority, then the lowest sum, the fewest victims, the latest
-start of its top victims, the first name. Source: volcano-semantics 3.4.
-"""
-
-from __future__ import annotations
+start of its top victims, the first name. Source: volcano-semantics 3.4."""
 
 import math
 from collections.abc import Sequence
@@ -34,8 +31,6 @@ class Limits(msgspec.Struct, frozen=True, gc=False):
 
 
 class NodeChoice(msgspec.Struct, frozen=True, gc=False):
-    """Where the task goes and who leaves for it."""
-
     spot: Spot
     leaving: tuple[Unit, ...]
 
@@ -43,11 +38,8 @@ class NodeChoice(msgspec.Struct, frozen=True, gc=False):
 def choose_node(
     session: Session, statement: Statement, task: int, units: Sequence[Unit], limits: Limits | None
 ) -> NodeChoice | None:
-    """The best node for one task, given the bundles that may go; the statement is left as it was.
-
-    Args:
-        limits: None = all nodes are candidates. O(nodes x bundles there).
-    """
+    """The best node for one task, given the bundles that may go; the statement is left as it was. ``limits``: None =
+    all nodes are candidates. O(nodes x bundles there)."""
     by_node: dict[int, list[Unit]] = {}
     for unit in everything(units):
         for node in sorted({int(session.tasks.node[member]) for member in unit.members}):

@@ -1,10 +1,6 @@
-"""What comes of evicting pods for a gang: evict, place its tasks, look, and take it all back.
-
-Everything that may keep a task from running is asked again after the eviction: quota, predicates, single cards, and
-for a gang that waits outside the vote that lets it in.
-"""
-
-from __future__ import annotations
+"""What comes of evicting pods for a gang: evict, place its tasks, look, and take it all back. Everything that may keep
+a task from running is asked again after the eviction: quota, predicates, single cards, and for a gang that waits
+outside the vote that lets it in."""
 
 from collections.abc import Iterable, Sequence
 
@@ -61,7 +57,6 @@ class Trial:
         return self._place()
 
     def evict(self, units: Iterable[Unit]) -> None:
-        """Evict all members, in order of name."""
         leaving = [task for unit in units for task in unit.members]
         for task in sorted(leaving, key=self._session.tasks.keys.__getitem__):
             self._statement.evict(task)

@@ -1,11 +1,6 @@
-"""Preempt as upstream does it, pod by pod: what ``compatibility: volcano`` asks for.
-
-For each task of a starving gang the nodes come by score; the first one whose lower pods are enough gives them up in
-victim order until queue, room and filters say yes. Then the tasks of one gang among themselves, kept task by task.
-Source: volcano-semantics 1.6, 3.4.
-"""
-
-from __future__ import annotations
+"""Preempt as upstream does it, pod by pod: what ``compatibility: volcano`` asks for. For each task of a starving gang
+the nodes come by score; the first one whose lower pods are enough gives them up in victim order until queue, room and
+filters say yes. Then the tasks of one gang among themselves, kept task by task. Source: volcano-semantics 1.6, 3.4."""
 
 from collections.abc import Callable, Iterable
 
@@ -18,12 +13,7 @@ from scheduler_core.actions.support.guards import Guards
 from scheduler_core.actions.support.nomination import Eligibility
 from scheduler_core.actions.support.rotation import Rotation
 from scheduler_core.actions.support.topology_choice import Limits, choose_node, spot_on
-from scheduler_core.actions.support.upstream_victims import (
-    PodsByNode,
-    enough_in_sum,
-    note_eviction,
-    victim_order,
-)
+from scheduler_core.actions.support.upstream_victims import PodsByNode, enough_in_sum, note_eviction, victim_order
 from scheduler_core.algorithms.victims import Unit
 from scheduler_core.framework.session import Session
 from scheduler_core.model.rules import Rule

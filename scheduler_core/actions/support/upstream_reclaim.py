@@ -3,10 +3,7 @@
 A queue's starving gangs are all served before the next queue. For each task the first node, in order of name, whose
 running pods of other reclaimable queues would be enough gives them up in victim order until the task fits. Quota and
 votes are not asked again, siblings are not looked at, nothing stays promised beyond the session.
-Source: volcano-semantics 1.6, 3.5 and its defects.
-"""
-
-from __future__ import annotations
+Source: volcano-semantics 1.6, 3.5 and its defects."""
 
 from collections.abc import Iterable
 

@@ -1,9 +1,5 @@
 """What reclaim and preempt share where upstream's decisions are asked for: pods of one node, in upstream's order.
-
-Source: volcano-semantics 1.6, 3.4, 3.5.
-"""
-
-from __future__ import annotations
+Source: volcano-semantics 1.6, 3.4, 3.5."""
 
 from collections.abc import Callable, Iterable, Sequence
 

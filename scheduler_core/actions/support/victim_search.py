@@ -2,10 +2,7 @@
 
 What may leave is tabled once and repaired for the gangs that change; what a class of tasks could gain on each node is
 kept per kind of claimant (:mod:`scheduler_core.actions.support.search_state`). A storm of claimants then pays for what
-it moves.
-"""
-
-from __future__ import annotations
+it moves."""
 
 from collections.abc import Callable, Sequence
 
@@ -43,9 +40,7 @@ from scheduler_core.state.task_class import TaskClass
 
 class GangColumns(msgspec.Struct, frozen=True, gc=False):
     """What PodGroups say, as columns: priority, never to be taken, no PodEvicted policy, namespace of the system.
-
-    ``rank`` is the place of the priority among ``priorities``.
-    """
+    ``rank`` is the place of the priority among ``priorities``."""
 
     groups: Sequence[PodGroup]
     priorities: Ints
@@ -173,7 +168,6 @@ class VictimSearch:
         return found
 
     def unit(self, number: int) -> Unit:
-        """A unit as a record speaks of it."""
         session, field = self._session, self.field
         gang, single, _, work, spare, _, _, milli, cpu = field.units[number].tolist()
         name = label = session.gangs.names[gang]
@@ -186,12 +180,10 @@ class VictimSearch:
         return Unit(label, name, self.level(int(self.level_of[gang])), work, milli or cpu, members, spare)
 
     def rank_of_level(self, level: tuple[int, int]) -> int:
-        """Place of a level in the order of levels."""
         queue = int(np.searchsorted(self._queue_priorities, level[0]))
         return queue * len(self._columns.priorities) + int(np.searchsorted(self._columns.priorities, level[1]))
 
     def level(self, rank: int) -> tuple[int, int]:
-        """Queue priority and gang priority of a level."""
         queue, gang = divmod(rank, len(self._columns.priorities))
         return int(self._queue_priorities[queue]), int(self._columns.priorities[gang])
 
@@ -205,14 +197,9 @@ class VictimSearch:
         return found
 
     def state(
-        self,
-        key: object,
-        cls: TaskClass,
-        useful: Bools,
-        limits: list[int],
-        queue: int,
+        self, key: object, cls: TaskClass, useful: Bools, limits: list[int], queue: int,
         ask: Callable[[Bools], Verdicts],
-    ) -> State | None:
+    ) -> State | None:  # fmt: skip
         """The search state for a kind of claimant, None when there is no node for it; also where no gang may be taken,
         to say why.
 
@@ -220,8 +207,7 @@ class VictimSearch:
             key: what makes claimants alike; None = this one is like no other.
             useful: bool (N,), where the tasks may go. limits: tasks that the quota allows, by card option.
             queue: the reclaimer's, which takes from others only.
-            ask: the plugins' answer about candidate gangs, bool (G,).
-        """
+            ask: the plugins' answer about candidate gangs, bool (G,)."""
         made = State(self, self._session, cls, useful, limits, queue, ask) if useful.any() else None
         if key is not None:
             self._states[key] = made

@@ -1,10 +1,6 @@
-"""Who may be taken in a session, and what each would give back.
-
-Hard rules (contracts 3.2) hold whatever plugins say: system pods stay, ``volcano.sh/preemptable: "false"`` on the pod
-or its PodGroup is respected, queues that are not reclaimable keep theirs. What is left goes to the plugins' vote.
-"""
-
-from __future__ import annotations
+"""Who may be taken in a session, and what each would give back. Hard rules (contracts 3.2) hold whatever plugins say:
+system pods stay, ``volcano.sh/preemptable: "false"`` on the pod or its PodGroup is respected, queues that are not
+reclaimable keep theirs. What is left goes to the plugins' vote."""
 
 import math
 
@@ -40,7 +36,6 @@ class Victims:
         return []
 
     def forget(self, gang: int) -> None:
-        """The gang has changed."""
         self._rules.pop(gang, None)
         self._holdings.pop(gang, None)
 

@@ -1,7 +1,5 @@
 """The votes of action enqueue in compiled code, wherever the plugins' functions have a form."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
@@ -39,11 +37,8 @@ from scheduler_core.state.status import PIPELINED, Bools, Floats, Index, Ints
 
 class Votes(msgspec.Struct, frozen=True, gc=False):
     """What came out: gangs in the order in which they were tested, and what was said to those who stay outside.
-
-    Attributes:
-        order: int32. refused: bool (G,).
-        own: answers that were given in Python, by gang; ``shortfall`` makes those of the others.
-    """
+    ``order``: int32. ``refused``: bool (G,). ``own``: answers that were given in Python, by gang; ``shortfall`` makes
+    those of the others."""
 
     order: Index
     refused: Bools
@@ -69,10 +64,8 @@ class Electorate:
         self._votes = _row_votes(session, vote.voters, self._by_row)
 
     def vote(self, startable: Startable | None = None) -> Votes:
-        """Test each gang once and promise its minimum to each that is admitted; earlier promises are withdrawn.
-
-        With ``startable`` those who have no room now are tested after all others.
-        """
+        """Test each gang once and promise its minimum to each that is admitted; earlier promises are withdrawn. With
+        ``startable`` those who have no room now are tested after all others."""
         session = self._session
         withdraw_promises(session, self._chosen)
         size = len(session.gangs)
@@ -119,14 +112,9 @@ class Electorate:
         return shared
 
     def _round(
-        self,
-        order: Index,
-        books: Books,
-        answers: Answers,
-        own: dict[int, Any],
-        startable: Startable | None = None,
+        self, order: Index, books: Books, answers: Answers, own: dict[int, Any], startable: Startable | None = None,
         later: Bools | None = None,
-    ) -> None:
+    ) -> None:  # fmt: skip
         """One test of each gang of ``order``; those that columns cannot hold are asked about one by one."""
         session, minimums = self._session, self._minimums
         columns = (minimums.cpu, minimums.memory, minimums.card, minimums.named, minimums.total, minimums.odd)
@@ -195,15 +183,7 @@ def _minimums(session: Session, chosen: Bools, task: Index, start: Any) -> Minim
     declaration = session.cluster.workspace.facts.declaration
     needed = np.where(chosen, np.maximum(0, gangs.min_member - gangs.ready_count - gangs.counts[PIPELINED]), 0)
     kinds = Kinds(session.cluster.charge, only, named, odd)
-    sum_minimums(
-        kinds,
-        session.tasks.cls,
-        task,
-        start,
-        needed,
-        declaration >= 0,
-        *found,
-    )
+    sum_minimums(kinds, session.tasks.cls, task, start, needed, declaration >= 0, *found)
     at = np.flatnonzero((needed > np.diff(start)) & (declaration >= 0))
     if at.size:
         found.copy_rows(at, session.columns.declared, declaration[at])

@@ -1,7 +1,5 @@
 """The votes of action enqueue one by one, and the promises that follow them."""
 
-from __future__ import annotations
-
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -15,11 +13,9 @@ from scheduler_core.state.status import Bools
 
 
 class Voting:
-    """Asks the plugins.
-
-    Where all that counts is the queue, the minimum and who may take back, equal questions get equal answers for as long
-    as no gang is promised anything; most of those who wait at a full queue ask for the same.
-    """
+    """Asks the plugins. Where all that counts is the queue, the minimum and who may take back, equal questions get
+    equal answers for as long as no gang is promised anything; most of those who wait at a full queue ask for the
+    same."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
@@ -52,7 +48,6 @@ class Voting:
         return self._known[key]
 
     def promise(self, gang: int, demand: Demand) -> None:
-        """Promise an admitted gang what it asks for."""
         promise_to(self._session, gang, demand)
         self.forget()
 

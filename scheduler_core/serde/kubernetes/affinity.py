@@ -1,16 +1,9 @@
 """Node affinity and tolerations of a pod."""
 
-from __future__ import annotations
-
 import msgspec
 
 from scheduler_core.model.errors import BadInput
-from scheduler_core.model.pod import (
-    NodeSelectorRequirement,
-    NodeSelectorTerm,
-    PreferredNodeTerm,
-    Toleration,
-)
+from scheduler_core.model.pod import NodeSelectorRequirement, NodeSelectorTerm, PreferredNodeTerm, Toleration
 from scheduler_core.serde.kubernetes.decode import Int32
 
 _OPERATORS = ("In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt")
@@ -25,28 +18,20 @@ class RawRequirement(msgspec.Struct):
 
 
 class RawTerm(msgspec.Struct, rename="camel"):
-    """One node selector term."""
-
     match_expressions: list[RawRequirement] | None = None
     match_fields: list[RawRequirement] | None = None
 
 
 class RawRequired(msgspec.Struct, rename="camel"):
-    """``requiredDuringSchedulingIgnoredDuringExecution``."""
-
     node_selector_terms: list[RawTerm] | None = None
 
 
 class RawPreferred(msgspec.Struct):
-    """One entry of ``preferredDuringSchedulingIgnoredDuringExecution``."""
-
     weight: Int32
     preference: RawTerm
 
 
 class RawNodeAffinity(msgspec.Struct):
-    """``nodeAffinity``."""
-
     required: RawRequired | None = msgspec.field(default=None, name="requiredDuringSchedulingIgnoredDuringExecution")
     preferred: list[RawPreferred] | None = msgspec.field(
         default=None, name="preferredDuringSchedulingIgnoredDuringExecution"
@@ -54,8 +39,6 @@ class RawNodeAffinity(msgspec.Struct):
 
 
 class RawToleration(msgspec.Struct, gc=False):
-    """As in ``spec.tolerations``."""
-
     key: str | None = None
     operator: str | None = None
     value: str | int | float | None = None
@@ -63,10 +46,8 @@ class RawToleration(msgspec.Struct, gc=False):
 
 
 def required_terms(affinity: RawNodeAffinity | None) -> tuple[NodeSelectorTerm, ...] | None:
-    """The disjunction of required terms; None = no demand, empty = no node can match.
-
-    An empty term matches no node in Kubernetes, so it is left out of the disjunction.
-    """
+    """The disjunction of required terms; None = no demand, empty = no node can match. An empty term matches no node in
+    Kubernetes, so it is left out of the disjunction."""
     if affinity is None or affinity.required is None:
         return None
     path = ".spec.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms"
@@ -94,18 +75,14 @@ def _term(term: RawTerm, path: str) -> NodeSelectorTerm:
         for i, line in enumerate(requirements or ()):
             if line.operator not in _OPERATORS:
                 raise BadInput(
-                    "bad_value",
-                    f"{line.operator!r} is not an operator of a node selector",
-                    path=f"{path}.{field}[{i}].operator",
-                    value=line.operator,
-                    hint=f"one of {', '.join(_OPERATORS)}",
-                )
+                    "bad_value", f"{line.operator!r} is not an operator of a node selector",
+                    path=f"{path}.{field}[{i}].operator", value=line.operator, hint=f"one of {', '.join(_OPERATORS)}",
+                )  # fmt: skip
             lines.append(NodeSelectorRequirement(line.key, line.operator, tuple(map(str, line.values or ()))))
     return tuple(lines)
 
 
 def tolerations(raw: list[RawToleration] | None) -> tuple[Toleration, ...]:
-    """Tolerations as the model has them."""
     if not raw:
         return ()
     return tuple(

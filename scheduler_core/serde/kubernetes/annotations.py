@@ -1,7 +1,5 @@
 """Keys of annotations and labels that are read."""
 
-from __future__ import annotations
-
 GROUP_NAME = "scheduling.k8s.io/group-name"
 GROUP_NAME_VOLCANO = "scheduling.volcano.sh/group-name"
 POD_GROUP_LABEL = "pod-group.scheduling.sigs.k8s.io/name"
@@ -20,7 +18,6 @@ CARD_NAME = "volcano.sh/card.name"
 COOLDOWN = "volcano.sh/cooldown-time"
 TASK_PRIORITY = "volcano.sh/task-priority"
 TASK_SPEC = "volcano.sh/task-spec"
-JOB_NAME = "volcano.sh/job-name"
 TOPOLOGY_MODE = "volcano.sh/network-topology-mode"
 TOPOLOGY_TIER = "volcano.sh/network-topology-highest-tier"
 NUMA_POLICY = "volcano.sh/numa-topology-policy"

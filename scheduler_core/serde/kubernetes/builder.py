@@ -1,10 +1,6 @@
-"""Objects in, one at a time, in any order; a snapshot out whenever it is asked for.
-
-Each object is decoded once, when it comes in. What depends on other objects (the value of a priority class, the
-resource behind a card name, the owner of a gang) is settled when the snapshot is built.
-"""
-
-from __future__ import annotations
+"""Objects in, one at a time, in any order; a snapshot out whenever it is asked for. Each object is decoded once, when
+it comes in. What depends on other objects (the value of a priority class, the resource behind a card name, the owner of
+a gang) is settled when the snapshot is built."""
 
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
@@ -46,12 +42,9 @@ _GANGS = 16
 
 
 class SnapshotBuilder:
-    """Collects Kubernetes objects and builds snapshots of them.
-
-    Args:
-        schedulers: pods with one of these ``schedulerName`` are to be scheduled.
-        strict: a cycle of queue parents stops the build; otherwise its queues are marked as unusable.
-    """
+    """Collects Kubernetes objects and builds snapshots of them. ``schedulers``: pods with one of these
+    ``schedulerName`` are to be scheduled. ``strict``: a cycle of queue parents stops the build; otherwise its queues
+    are marked as unusable."""
 
     def __init__(self, schedulers: Iterable[str] = DEFAULT_SCHEDULERS, *, strict: bool = True) -> None:
         self.schedulers = tuple(schedulers)
@@ -99,14 +92,8 @@ class SnapshotBuilder:
 
     def upsert(self, obj: Mapping[str, Any], *, path: str = "", file: str | None = None) -> None:
         """Take one object in, or its new state. An object of a kind that is not read is counted and passed over.
-
-        Args:
-            obj: as the API has it, with ``kind`` and ``apiVersion``.
-            path: where it is in its file, for messages, e.g. ``items[3]``.
-
-        Raises:
-            BadInput: it cannot be used; what was known of it before stays.
-        """
+        ``obj``: as the API has it, with ``kind`` and ``apiVersion``. ``path``: where it is in its file, for messages,
+        e.g. ``items[3]``. Raises BadInput: it cannot be used; what was known of it before stays."""
         try:
             kind = self._kind_of(obj)
             if kind is None:
@@ -141,20 +128,13 @@ class SnapshotBuilder:
 
     def revisions(self) -> dict[str, PodGroup]:
         """What PodGroups that TideSched made for workloads would be if it made them now, where they differ from that.
-
-        By namespace/name, as of the last build.
-        """
+        By namespace/name, as of the last build."""
         return dict(self._groups.revisions)
 
     def build(self) -> Snapshot:
-        """The snapshot of all that was taken in.
-
-        Raises:
-            BadInput: ``queue_cycle``, if the builder is strict.
-
+        """The snapshot of all that was taken in. Raises BadInput: ``queue_cycle``, if the builder is strict.
         Complexity: linear in the number of objects that changed since the last build, and a copy of each list where
-        some did; the lists of nodes, pods and PodGroups know how they differ from those of earlier snapshots.
-        """
+        some did; the lists of nodes, pods and PodGroups know how they differ from those of earlier snapshots."""
         records = self._records
         queues = self._queues()
         settled_by = (self._catalogue.types, self._classes.by_name)
@@ -267,14 +247,9 @@ class SnapshotBuilder:
         below = self._groups.below((kind, key) for kind in OTHERS.values() for key in records.take_stale(kind))
         stale.update(dict.fromkeys(below))
         self._groups.update(
-            None if anew or any(above) else stale,
-            records.take_stale("Job"),
-            groups,
-            self._pods,
-            self._owners(),
-            catalogue,
-            classes,
-        )
+            None if anew or any(above) else stale, records.take_stale("Job"), groups, self._pods, self._owners(),
+            catalogue, classes,
+        )  # fmt: skip
 
     def _owners(self) -> Owners:
         records = self._records
@@ -287,10 +262,8 @@ class SnapshotBuilder:
         )
 
     def _settle_at_once(self, kind: str, key: str) -> None:
-        """Settle a pod as it comes, so that a snapshot finds it ready; what settles it may still change until then.
-
-        Not before the first snapshot, when all is still coming in, nor where pods take the place of missing ones.
-        """
+        """Settle a pod as it comes, so that a snapshot finds it ready; what settles it may still change until then. Not
+        before the first snapshot, when all is still coming in, nor where pods take the place of missing ones."""
         records = self._records
         if not self._built or self._founded != ({}, {}) or records["BatchProcess"] or records["TFJob"]:
             return
@@ -309,10 +282,8 @@ class SnapshotBuilder:
             self._settle_gangs()
 
     def _settle_gangs(self) -> None:
-        """Look at gangs as their objects come, each once before a snapshot does: pods may come for a long time.
-
-        The one of which something came last has to wait: there is more to come.
-        """
+        """Look at gangs as their objects come, each once before a snapshot does: pods may come for a long time. The one
+        of which something came last has to wait: there is more to come."""
         *ready, last = self._coming
         self._coming = {last: None}
         self._seen.update(dict.fromkeys(ready))
@@ -344,12 +315,9 @@ class SnapshotBuilder:
             if self.strict:
                 path, file = self._places.get(("Queue", cycle[0]), ("", None))
                 error = BadInput(
-                    "queue_cycle",
-                    text,
-                    path=".spec.parent",
-                    value=cycle[0],
+                    "queue_cycle", text, path=".spec.parent", value=cycle[0],
                     hint="give one of them another parent, or none",
-                )
+                )  # fmt: skip
                 raise _placed(error, path, file)
             for name in cycle:
                 queues[name] = msgspec.structs.replace(queues[name], parent="", problem=text)
@@ -381,11 +349,6 @@ def _placed(error: BadInput, path: str, file: str | None) -> BadInput:
     """The same error with the place of the object in front of the place inside it."""
     inner = error.path or ""
     return BadInput(
-        error.code,
-        error.message,
-        file=file,
-        path=f"{path}{inner}" if path else inner.lstrip("."),
-        line=error.line,
-        value=error.value,
-        hint=error.hint,
-    )
+        error.code, error.message, file=file, path=f"{path}{inner}" if path else inner.lstrip("."), line=error.line,
+        value=error.value, hint=error.hint,
+    )  # fmt: skip

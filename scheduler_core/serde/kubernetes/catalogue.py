@@ -1,7 +1,5 @@
 """Which card types the cluster has, and what a pod's request means in them."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 
 from scheduler_core.model.cards import CardRequest, CardType
@@ -12,11 +10,8 @@ WHOLE_CARD = "nvidia.com/gpu"
 
 
 class Catalogue:
-    """The card types of all nodes; the first definition of a name counts.
-
-    Attributes:
-        types: by name. resources: the extended resources that count cards. conflicts: names with two resources.
-    """
+    """The card types of all nodes; the first definition of a name counts. ``types``: by name. ``resources``: the
+    extended resources that count cards. ``conflicts``: names with two resources."""
 
     def __init__(self, types: Iterable[CardType]) -> None:
         self.types: dict[str, CardType] = {}
@@ -35,8 +30,7 @@ class Catalogue:
         Args:
             names: card types of its annotation. devices: extended resources in whole units.
             share: milli-cards of one card, or 0. products: card types that the nodes have to have, see
-                :func:`scheduler_core.serde.kubernetes.products.named_products`.
-        """
+                :func:`scheduler_core.serde.kubernetes.products.named_products`."""
         asked = sorted(name for name in devices if name in self.resources and devices[name])
         if share:
             if not names:

@@ -1,7 +1,5 @@
 """Priority classes: those of the cluster and those that every cluster has."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 from scheduler_core.model.queue import PriorityClass

@@ -1,7 +1,5 @@
 """One Kubernetes object (a dict) to a typed struct, with an error that names the place."""
 
-from __future__ import annotations
-
 import re
 from functools import lru_cache
 from typing import Annotated, Any, TypeVar
@@ -44,11 +42,8 @@ def steps(path: str) -> list[str | int]:
 
 
 def decode(obj: object, into: type[T]) -> T:
-    """Convert ``obj`` into the struct type ``into``.
-
-    Raises:
-        BadInput: ``malformed_object``, with the path below the object.
-    """
+    """Convert ``obj`` into the struct type ``into``. Raises BadInput: ``malformed_object``, with the path below the
+    object."""
     try:
         return msgspec.convert(obj, into)
     except msgspec.ValidationError as error:
@@ -98,11 +93,7 @@ def _hint(types: list[str], value: object) -> str:
 
 @lru_cache(maxsize=1 << 16)
 def parse_time(text: str) -> float:
-    """RFC 3339 time to seconds since the epoch.
-
-    Raises:
-        ValueError: not a time.
-    """
+    """RFC 3339 time to seconds since the epoch. Raises ValueError: not a time."""
     from datetime import UTC, datetime
 
     moment = datetime.fromisoformat(text)
@@ -110,20 +101,13 @@ def parse_time(text: str) -> float:
 
 
 def time_at(text: str | None, path: str) -> float | None:
-    """The time at ``path``, None when absent.
-
-    Raises:
-        BadInput: ``bad_timestamp``.
-    """
+    """The time at ``path``, None when absent. Raises BadInput: ``bad_timestamp``."""
     if text is None:
         return None
     try:
         return parse_time(text)
     except ValueError:
         raise BadInput(
-            "bad_timestamp",
-            f"{text!r} is not a time",
-            path=path,
-            value=text,
+            "bad_timestamp", f"{text!r} is not a time", path=path, value=text,
             hint="write for example 2026-08-20T12:00:00Z",
-        ) from None
+        ) from None  # fmt: skip

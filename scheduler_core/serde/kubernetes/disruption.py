@@ -1,7 +1,5 @@
 """PodDisruptionBudget."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import msgspec
@@ -15,34 +13,24 @@ from scheduler_core.serde.kubernetes.selectors import RawLabelSelector, label_se
 
 
 class RawBudgetSpec(msgspec.Struct, rename="camel"):
-    """``spec``."""
-
     min_available: Int32 | str | None = None
     max_unavailable: Int32 | str | None = None
     selector: RawLabelSelector | None = None
 
 
 class RawBudgetStatus(msgspec.Struct, rename="camel"):
-    """``status``."""
-
     disruptions_allowed: Int32 = 0
     disrupted_pods: dict[str, Any] | None = None
 
 
 class RawBudget(msgspec.Struct):
-    """A PodDisruptionBudget object."""
-
     metadata: RawMeta
     spec: RawBudgetSpec | None = None
     status: RawBudgetStatus | None = None
 
 
 def read_disruption_budget(obj: object) -> DisruptionBudget:
-    """Decode one PodDisruptionBudget.
-
-    Raises:
-        BadInput: with the path below the object.
-    """
+    """Decode one PodDisruptionBudget. Raises BadInput: with the path below the object."""
     raw = decode(obj, RawBudget)
     spec, status = raw.spec or RawBudgetSpec(), raw.status
     return DisruptionBudget(

@@ -1,10 +1,6 @@
-"""BatchProcess and TFJob of the founding documents, as gangs with their pods.
-
-Their operators do not exist in a Volcano cluster, so the gang and its pods are made here: pending, to be scheduled by
-the first of the schedulers that the reader was asked for. Where pods of the object exist already, nothing is made.
-"""
-
-from __future__ import annotations
+"""BatchProcess and TFJob of the founding documents, as gangs with their pods. Their operators do not exist in a Volcano
+cluster, so the gang and its pods are made here: pending, to be scheduled by the first of the schedulers that the reader
+was asked for. Where pods of the object exist already, nothing is made."""
 
 from typing import Any
 
@@ -24,8 +20,6 @@ _MIB = 1024 * 1024
 
 
 class RawBatchGroup(msgspec.Struct, rename="camel"):
-    """``spec.podGroup`` of a BatchProcess."""
-
     replicas: Int32 | None = None
     min_available: Int32 | None = None
     timeout_seconds: int | float | None = None
@@ -40,15 +34,11 @@ class RawSimpleProcess(msgspec.Struct, rename="camel"):
 
 
 class RawBatchSpec(msgspec.Struct, rename="camel"):
-    """``spec`` of a BatchProcess."""
-
     pod_group: RawBatchGroup | None = None
     simple_processes: list[RawSimpleProcess] | None = None
 
 
 class RawBatchProcess(msgspec.Struct):
-    """A BatchProcess object."""
-
     metadata: RawMeta
     spec: RawBatchSpec | None = None
 
@@ -61,14 +51,10 @@ class RawReplicaSpec(msgspec.Struct):
 
 
 class RawTFJobSpec(msgspec.Struct, rename="camel"):
-    """``spec`` of a TFJob."""
-
     tf_replica_specs: dict[str, RawReplicaSpec] | None = None
 
 
 class RawTFJob(msgspec.Struct):
-    """A TFJob object."""
-
     metadata: RawMeta
     spec: RawTFJobSpec | None = None
 
@@ -84,11 +70,7 @@ class FoundingRecord(msgspec.Struct, frozen=True):
 
 
 def read_batch_process(obj: object, scheduler: str) -> FoundingRecord:
-    """Decode one BatchProcess.
-
-    Raises:
-        BadInput: with the path below the object.
-    """
+    """Decode one BatchProcess. Raises BadInput: with the path below the object."""
     raw = decode(obj, RawBatchProcess)
     spec = raw.spec or RawBatchSpec()
     gang = spec.pod_group or RawBatchGroup()
@@ -110,11 +92,8 @@ def read_batch_process(obj: object, scheduler: str) -> FoundingRecord:
 
 
 def read_tf_job(obj: object, scheduler: str) -> FoundingRecord:
-    """Decode one TFJob; label ``pod-group.scheduling.sigs.k8s.io/min-available`` gives the size of the gang.
-
-    Raises:
-        BadInput: with the path below the object.
-    """
+    """Decode one TFJob; label ``pod-group.scheduling.sigs.k8s.io/min-available`` gives the size of the gang. Raises
+    BadInput: with the path below the object."""
     raw = decode(obj, RawTFJob)
     roles: dict[str, tuple[int, dict[str, Any]]] = {}
     name, wanted = raw.metadata.name, None
@@ -132,11 +111,7 @@ def read_tf_job(obj: object, scheduler: str) -> FoundingRecord:
 
 
 def min_available(text: str, path: str) -> int:
-    """The number in the label that gives the size of a gang.
-
-    Raises:
-        BadInput: ``bad_value``.
-    """
+    """The number in the label that gives the size of a gang. Raises BadInput: ``bad_value``."""
     try:
         return min(at_least(0, int(text), path), 2**31 - 1)
     except BadInput:
@@ -165,15 +140,9 @@ def _mebibytes(value: Any) -> Any:
 
 
 def _gang(
-    kind: str,
-    meta: RawMeta,
-    name: str,
-    wanted: int,
-    least: dict[str, int],
-    roles: dict[str, tuple[int, dict[str, Any]]],
-    notes: dict[str, str],
-    scheduler: str,
-) -> FoundingRecord:
+    kind: str, meta: RawMeta, name: str, wanted: int, least: dict[str, int],
+    roles: dict[str, tuple[int, dict[str, Any]]], notes: dict[str, str], scheduler: str,
+) -> FoundingRecord:  # fmt: skip
     total = sum(replicas for replicas, _ in roles.values())
     if total > MAX_PODS:
         raise BadInput(

@@ -1,10 +1,6 @@
-"""The PodGroups that a controller would make, and what a gang's owner says of it.
-
-Source: semantics 5.3 (PodGroup creation) and 5.2 (policies); ``volcano.sh/*`` annotations flow from the workload to its
-PodGroup, and those of the pod override them.
-"""
-
-from __future__ import annotations
+"""The PodGroups that a controller would make, and what a gang's owner says of it. Source: semantics 5.3 (PodGroup
+creation) and 5.2 (policies); ``volcano.sh/*`` annotations flow from the workload to its PodGroup, and those of the pod
+override them."""
 
 from collections.abc import Mapping
 from typing import Protocol
@@ -44,18 +40,11 @@ class Owners(msgspec.Struct, frozen=True):
 
 
 def completed(
-    record: PodGroupRecord,
-    members: list[PodRecord],
-    job_key: str,
-    owners: Owners,
-    catalogue: Catalogue,
+    record: PodGroupRecord, members: list[PodRecord], job_key: str, owners: Owners, catalogue: Catalogue,
     priorities: Priorities,
-) -> PodGroup:
-    """A PodGroup of the input with what its class, its owner and its pods say of it.
-
-    Args:
-        job_key: the Job whose PodGroup has this name, for one that has neither an owner nor pods; empty for none.
-    """
+) -> PodGroup:  # fmt: skip
+    """A PodGroup of the input with what its class, its owner and its pods say of it. ``job_key``: the Job whose
+    PodGroup has this name, for one that has neither an owner nor pods; empty for none."""
     group = record.group
     fields: dict[str, object] = {"priority": priorities.value(group.priority_class)}
     kind, name = group.owner_kind, group.owner_name
@@ -119,11 +108,8 @@ def group_of_job(job: JobRecord, name: str, catalogue: Catalogue, priorities: Pr
 
 
 def group_of_pods(name: str, members: list[PodRecord], owners: Owners, priorities: Priorities) -> PodGroup:
-    """The PodGroup that a controller would make for pods that have none.
-
-    Args:
-        name: as the pods have it. members: the pods, by name; at least one.
-    """
+    """The PodGroup that a controller would make for pods that have none. ``name``: as the pods have it. ``members``:
+    the pods, by name; at least one."""
     first = members[0]
     pod, namespace = first.pod, first.pod.namespace
     owner = pod.owner
@@ -167,13 +153,9 @@ def group_of_pods(name: str, members: list[PodRecord], owners: Owners, prioritie
 
 
 def revision(group: PodGroup, first: PodRecord | None, owners: Owners, priorities: Priorities) -> PodGroup | None:
-    """What a PodGroup that TideSched made would be if it were made now; None where that is what it is.
-
-    Args:
-        group: as it is. first: the first of its pods, by name; without one nothing else is said.
-
-    What cannot be read changes nothing: the PodGroup stays as it was made.
-    """
+    """What a PodGroup that TideSched made would be if it were made now; None where that is what it is. ``group``: as it
+    is. ``first``: the first of its pods, by name; without one nothing else is said. What cannot be read changes
+    nothing: the PodGroup stays as it was made."""
     if first is None:
         return None
     made = group_of_pods(group.name, [first], owners, priorities)
@@ -183,7 +165,6 @@ def revision(group: PodGroup, first: PodRecord | None, owners: Owners, prioritie
 
 
 def _wanted(group: PodGroup) -> tuple[object, ...]:
-    """What a workload has a say in."""
     least = group.min_resources or Amount()
     return (
         group.min_member,

@@ -1,13 +1,12 @@
 """The PodGroups of a snapshot: those of the input, and those that controllers would make; kept up to what changed."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
+from typing import Any
 
 import msgspec
 
 from scheduler_core.model.edition import Edition, Series
-from scheduler_core.model.podgroup import PodGroup
+from scheduler_core.model.podgroup import PodGroup, RolePods
 from scheduler_core.serde.kubernetes import annotations as keys
 from scheduler_core.serde.kubernetes.catalogue import Catalogue
 from scheduler_core.serde.kubernetes.classes import Classes
@@ -17,12 +16,36 @@ from scheduler_core.serde.kubernetes.gangs import (
     completed,
     group_of_job,
     group_of_pods,
+    minimal_pods,
     revision,
 )
 from scheduler_core.serde.kubernetes.job import JobRecord
 from scheduler_core.serde.kubernetes.podgroup import PodGroupRecord
-from scheduler_core.serde.kubernetes.settled import SettledPods
-from scheduler_core.serde.kubernetes.to_come import with_pods_to_come
+from scheduler_core.serde.kubernetes.settled import SettledPods, settle
+
+
+# A session does not ask for them; who tries out whether an admitted Job would start does.
+def with_pods_to_come(
+    group: PodGroup, job: JobRecord | None, catalogue: Catalogue, classes: Classes, schedulers: frozenset[str]
+) -> PodGroup:
+    """The gang of a Job that has no pods yet, with those that it will have; as it is where they cannot be known. A pod
+    without a priority of its own has that of the gang, as a controller would give it."""
+    if job is None or not job.templates or group.unsupported or group.problem:
+        return group
+    least = {task.name: count for task, count in minimal_pods(job, classes)}
+    found = []
+    for task, record in zip(job.tasks, job.templates, strict=True):
+        pod, problem = settle(record, catalogue, classes, schedulers)
+        if problem or record.unsupported or pod.scheduler not in schedulers:
+            return group
+        fields: dict[str, Any] = {"group": group.name}
+        if not record.has_priority and not pod.priority_class:
+            fields |= {"priority": group.priority, "priority_class": group.priority_class}
+        if task.replicas:
+            whole = msgspec.structs.replace(pod, **fields)
+            found.append(RolePods(task.name, task.replicas, least.get(task.name, 0), whole))
+    return msgspec.structs.replace(group, to_come=tuple(found))
+
 
 Owner = tuple[str, str]  # namespace and name of a Job
 # An owner of OTHERS by nothing but its kind: a PodGroup does not say the version of its owner.
@@ -30,11 +53,9 @@ _BELOW = {kind: known for (_, kind), known in OTHERS.items()}
 
 
 class Groups:
-    """PodGroups by name.
-
-    A gang has the PodGroup of the input; else the one that a Job would get that has none yet; else one for the pods
-    that name it. A Job whose PodGroup has another name than it would give is known by the PodGroup's owner.
-    """
+    """PodGroups by name. A gang has the PodGroup of the input; else the one that a Job would get that has none yet;
+    else one for the pods that name it. A Job whose PodGroup has another name than it would give is known by the
+    PodGroup's owner."""
 
     def __init__(self, schedulers: Iterable[str]) -> None:
         self._schedulers = frozenset(schedulers)
@@ -58,21 +79,11 @@ class Groups:
         return self._series.change(changes)
 
     def update(
-        self,
-        stale: Iterable[str] | None,
-        stale_jobs: Iterable[str],
-        records: Mapping[str, PodGroupRecord],
-        pods: SettledPods,
-        owners: Owners,
-        catalogue: Catalogue,
-        classes: Classes,
-    ) -> None:
-        """Look at some gangs again, and at those that depend on these Jobs.
-
-        Args:
-            stale: gangs whose PodGroup or members have changed; None = all.
-            records: the PodGroups of the input.
-        """
+        self, stale: Iterable[str] | None, stale_jobs: Iterable[str], records: Mapping[str, PodGroupRecord],
+        pods: SettledPods, owners: Owners, catalogue: Catalogue, classes: Classes,
+    ) -> None:  # fmt: skip
+        """Look at some gangs again, and at those that depend on these Jobs. ``stale``: gangs whose PodGroup or members
+        have changed; None = all. ``records``: the PodGroups of the input."""
         self._records, self._pods, self._from = records, pods, owners
         self._catalogue, self._classes = catalogue, classes
         touched: dict[str, None] = {}

@@ -1,7 +1,5 @@
 """Job (``batch.volcano.sh``): the gang that its controller makes of it."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import msgspec
@@ -35,23 +33,17 @@ _ENDED = ("Terminating", "Terminated", "Completing", "Completed", "Failed")
 
 
 class RawPolicy(msgspec.Struct):
-    """One entry of ``policies``."""
-
     action: str | None = None
     event: str | None = None
     events: list[str] | None = None
 
 
 class RawTemplate(msgspec.Struct):
-    """A pod template."""
-
     metadata: RawTemplateMeta | None = None
     spec: RawPodSpec | None = None
 
 
 class RawTask(msgspec.Struct, rename="camel"):
-    """One entry of ``spec.tasks``."""
-
     name: str | None = None
     replicas: Int32 | None = None
     min_available: Int32 | None = None
@@ -61,8 +53,6 @@ class RawTask(msgspec.Struct, rename="camel"):
 
 
 class RawJobSpec(msgspec.Struct, rename="camel"):
-    """``spec``."""
-
     scheduler_name: str | None = None
     queue: str | None = None
     priority_class_name: str | None = None
@@ -74,14 +64,10 @@ class RawJobSpec(msgspec.Struct, rename="camel"):
 
 
 class RawJobState(msgspec.Struct):
-    """``status.state``."""
-
     phase: str | None = None
 
 
 class RawJobStatus(msgspec.Struct, rename="camel"):
-    """``status``."""
-
     state: RawJobState | None = None
     retry_count: Int32 | None = None
 
@@ -111,8 +97,6 @@ class TaskRecord(msgspec.Struct, frozen=True):
 
 
 class JobRecord(msgspec.Struct, frozen=True):
-    """A job as its controller sees it."""
-
     namespace: str
     name: str
     uid: str
@@ -134,7 +118,6 @@ class JobRecord(msgspec.Struct, frozen=True):
 
     @property
     def replicas(self) -> int:
-        """How many pods it wants in all."""
         return sum(task.replicas for task in self.tasks)
 
     @property
@@ -149,11 +132,7 @@ class JobRecord(msgspec.Struct, frozen=True):
 
 
 def read_job(obj: object) -> JobRecord:
-    """Decode one Volcano Job.
-
-    Raises:
-        BadInput: with the path below the object.
-    """
+    """Decode one Volcano Job. Raises BadInput: with the path below the object."""
     raw = decode(obj, RawJob)
     meta, spec = raw.metadata, raw.spec or RawJobSpec()
     tasks = tuple(_task(task, i) for i, task in enumerate(spec.tasks or ()))
@@ -262,11 +241,9 @@ def _task(task: RawTask, index: int) -> TaskRecord:
 
 
 def evicted_policy(spec: RawJobSpec) -> EvictedPolicy:
-    """What happens to the job when one of its pods is evicted.
-
-    For each role its own policies are asked first, then the job's; the first that matches counts. Where roles differ,
-    one that ends or restarts the job wins: which role loses a pod is not known beforehand.
-    """
+    """What happens to the job when one of its pods is evicted. For each role its own policies are asked first, then the
+    job's; the first that matches counts. Where roles differ, one that ends or restarts the job wins: which role loses a
+    pod is not known beforehand."""
     of_job = _first_match(spec.policies)
     policies = [_first_match(task.policies) or of_job for task in spec.tasks or ()] or [of_job]
     return next((p for p in policies if p.fells_gang), policies[0])

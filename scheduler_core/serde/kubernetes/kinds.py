@@ -1,7 +1,5 @@
 """The kinds that are read, and how their objects are called."""
 
-from __future__ import annotations
-
 # A kind that shares its name with another one of another group.
 BATCH_JOB = "BatchJob"
 # Which kinds are read, by API group; every version of a group is read alike.
@@ -31,17 +29,10 @@ GROUPS: dict[str, str] = {
 }
 _CLUSTER_WIDE = frozenset(
     {
-        "Node",
-        "Namespace",
-        "PersistentVolume",
-        "StorageClass",
-        "PriorityClass",
-        "Queue",
-        "HyperNode",
-        "Numatopology",
+        "Node", "Namespace", "PersistentVolume", "StorageClass", "PriorityClass", "Queue", "HyperNode", "Numatopology",
         "NodeMetrics",
     }
-)
+)  # fmt: skip
 
 
 def kind_in(group: str, kind: str) -> str | None:

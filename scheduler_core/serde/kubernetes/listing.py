@@ -1,15 +1,53 @@
 """A file with a Kubernetes ``List`` (YAML or JSON, or several YAML documents) to a snapshot."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
+
+import yaml
 
 from scheduler_core.model.errors import BadInput
 from scheduler_core.model.snapshot import Snapshot
 from scheduler_core.serde.kubernetes.builder import DEFAULT_SCHEDULERS, SnapshotBuilder
-from scheduler_core.serde.locate import line_of
+from scheduler_core.serde.kubernetes.decode import steps
 from scheduler_core.serde.text import as_text, load_documents
+
+# The line of a file that a pointer such as ``items[3].spec.capability`` names. Used for error messages only.
+# Composing a file takes seconds per ten megabytes: more than a line number is worth.
+MAX_TEXT = 20_000_000
+
+
+def line_of(text: str, path: str, document: int = 0) -> int | None:
+    """Line (from 1) of the deepest part of ``path`` that the YAML or JSON text has; None if it has none."""
+    if len(text) > MAX_TEXT:
+        return None
+    try:
+        node = None
+        for index, candidate in enumerate(yaml.compose_all(text, Loader=yaml.CSafeLoader)):
+            if index == document:
+                node = candidate
+                break
+    except yaml.YAMLError:
+        return None
+    if node is None:
+        return None
+    line = int(node.start_mark.line)
+    for step in steps(path):
+        found = _child(node, step)
+        if found is None:
+            break
+        line, node = found
+    return line + 1
+
+
+def _child(node: yaml.Node, step: str | int) -> tuple[int, yaml.Node] | None:
+    if isinstance(node, yaml.MappingNode):
+        for key, value in node.value:
+            if key.value == str(step):
+                return int(key.start_mark.line), value
+    elif isinstance(node, yaml.SequenceNode) and isinstance(step, int) and step < len(node.value):
+        item: yaml.Node = node.value[step]
+        return int(item.start_mark.line), item
+    return None
 
 
 def read_snapshot(
@@ -22,8 +60,7 @@ def read_snapshot(
         schedulers: values of ``schedulerName`` whose pods are to be scheduled; pods of others take room.
 
     Raises:
-        BadInput: with the place (file, line, pointer) of the first thing that cannot be used.
-    """
+        BadInput: with the place (file, line, pointer) of the first thing that cannot be used."""
     text = as_text(raw, file)
     documents = load_documents(text, file)
     if not documents:
@@ -71,10 +108,7 @@ def _duplicate(obj: Mapping[str, Any], path: str) -> BadInput:
     meta = obj["metadata"]
     name = f"{meta['namespace']}/{meta['name']}" if meta.get("namespace") else str(meta["name"])
     return BadInput(
-        "duplicate_object",
-        f"{obj['kind']} {name} is in the snapshot twice",
-        path=f"{path}.metadata.name",
-        value=name,
+        "duplicate_object", f"{obj['kind']} {name} is in the snapshot twice", path=f"{path}.metadata.name", value=name
     )
 
 

@@ -1,7 +1,5 @@
 """``metadata`` of any object: names, times, labels, annotations, owners."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 import msgspec
@@ -21,8 +19,6 @@ _TRUE, _FALSE = (
 
 
 class RawOwner(msgspec.Struct, rename="camel", gc=False):
-    """One entry of ``ownerReferences``."""
-
     kind: str = ""
     name: str = ""
     uid: str = ""
@@ -31,8 +27,6 @@ class RawOwner(msgspec.Struct, rename="camel", gc=False):
 
 
 class RawMeta(msgspec.Struct, rename="camel"):
-    """``metadata`` with a name."""
-
     name: str
     namespace: str | None = None
     uid: str = ""
@@ -44,8 +38,6 @@ class RawMeta(msgspec.Struct, rename="camel"):
 
 
 class RawTemplateMeta(msgspec.Struct, rename="camel"):
-    """``metadata`` of a pod template."""
-
     labels: dict[str, Scalar] | None = None
     annotations: dict[str, Scalar] | None = None
 
@@ -88,7 +80,6 @@ def owner_of(meta: RawMeta) -> RawOwner | None:
 
 
 def owner_reference(owner: RawOwner | None) -> OwnerReference | None:
-    """The owner as the model has it."""
     return None if owner is None else OwnerReference(owner.kind, owner.name, owner.uid, owner.api_version)
 
 

@@ -3,10 +3,7 @@
 Source: semantics of capacity-card's discovery, with these departures: a whole card needs the ``.product`` label
 alone; it is counted by exactly the resource whose stem the label has (``nvidia.com/gpu`` for
 ``nvidia.com/gpu.product``), never by another resource of the same vendor; a slice on a node without a product label is
-reported, not named ``/mig-…``.
-"""
-
-from __future__ import annotations
+reported, not named ``/mig-…``."""
 
 import math
 
@@ -17,28 +14,19 @@ from scheduler_core.model.node import Node, Taint
 from scheduler_core.model.resources import MAX_CARDS
 from scheduler_core.serde.kubernetes.decode import decode, time_at
 from scheduler_core.serde.kubernetes.metadata import RawMeta, created, texts
-from scheduler_core.serde.kubernetes.quantities import (
-    RawResources,
-    read_pod_limit,
-    read_resources,
-    read_volume_limits,
-)
+from scheduler_core.serde.kubernetes.quantities import RawResources, read_pod_limit, read_resources, read_volume_limits
 
 _PRODUCT = ".product"
 DEFAULT_POD_LIMIT = 110
 
 
 class RawTaint(msgspec.Struct, gc=False):
-    """As in ``spec.taints``."""
-
     key: str
     value: str | None = None
     effect: str = "NoSchedule"
 
 
 class RawNodeSpec(msgspec.Struct):
-    """``spec``."""
-
     taints: list[RawTaint] | None = None
     unschedulable: bool | None = None
 
@@ -51,15 +39,11 @@ class RawNodeCondition(msgspec.Struct, rename="camel"):
 
 
 class RawImage(msgspec.Struct, rename="camel", gc=False):
-    """One entry of ``images``."""
-
     names: list[str] | None = None
     size_bytes: int = 0
 
 
 class RawNodeStatus(msgspec.Struct):
-    """``status``."""
-
     allocatable: RawResources | None = None
     capacity: RawResources | None = None
     conditions: list[RawNodeCondition] | None = None
@@ -67,8 +51,6 @@ class RawNodeStatus(msgspec.Struct):
 
 
 class RawNode(msgspec.Struct):
-    """A Node object."""
-
     metadata: RawMeta
     spec: RawNodeSpec | None = None
     status: RawNodeStatus | None = None
@@ -84,11 +66,7 @@ class NodeRecord(msgspec.Struct, frozen=True):
 
 
 def read_node(obj: object) -> NodeRecord:
-    """Decode one Node.
-
-    Raises:
-        BadInput: with the path below the object.
-    """
+    """Decode one Node. Raises BadInput: with the path below the object."""
     raw = decode(obj, RawNode)
     spec, status = raw.spec or RawNodeSpec(), raw.status or RawNodeStatus()
     field = "capacity" if status.allocatable is None else "allocatable"

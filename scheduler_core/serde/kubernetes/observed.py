@@ -1,7 +1,5 @@
 """Numatopology (Volcano), NodeMetrics (metrics API) and the labels of Namespaces."""
 
-from __future__ import annotations
-
 import msgspec
 
 from scheduler_core.model.errors import BadInput
@@ -18,23 +16,17 @@ _NAME_LABEL = "kubernetes.io/metadata.name"
 
 
 class RawCpu(msgspec.Struct, gc=False):
-    """One entry of ``cpuDetail``."""
-
     numa: Int32 = 0
     socket: Int32 = 0
     core: Int32 = 0
 
 
 class RawNumaResource(msgspec.Struct, gc=False):
-    """One entry of ``numares``."""
-
     allocatable: str = ""
     capacity: Int32 = 0
 
 
 class RawNumaSpec(msgspec.Struct, rename="camel"):
-    """``spec`` of a Numatopology."""
-
     policies: dict[str, str] | None = None
     res_reserved: RawResources | None = None
     numares: dict[str, RawNumaResource] | None = None
@@ -42,23 +34,17 @@ class RawNumaSpec(msgspec.Struct, rename="camel"):
 
 
 class RawNuma(msgspec.Struct):
-    """A Numatopology object."""
-
     metadata: RawMeta
     spec: RawNumaSpec | None = None
 
 
 class RawMetrics(msgspec.Struct):
-    """A NodeMetrics object."""
-
     metadata: RawMeta
     timestamp: str | None = None
     usage: RawResources | None = None
 
 
 class RawNamespace(msgspec.Struct):
-    """A Namespace object."""
-
     metadata: RawMeta
 
 
@@ -70,23 +56,16 @@ class NamespaceRecord(msgspec.Struct, frozen=True):
 
 
 def read_numa(obj: object) -> NumaTopology:
-    """Decode one Numatopology.
-
-    Raises:
-        BadInput: with the path below the object.
-    """
+    """Decode one Numatopology. Raises BadInput: with the path below the object."""
     raw = decode(obj, RawNuma)
     spec = raw.spec or RawNumaSpec()
     policies = spec.policies or {}
     policy = policies.get("TopologyManagerPolicy") or "none"
     if policy not in _POLICIES:
         raise BadInput(
-            "bad_value",
-            f"{policy!r} is not a topology manager policy",
-            path=".spec.policies.TopologyManagerPolicy",
-            value=policy,
-            hint=f"one of {', '.join(_POLICIES)}",
-        )
+            "bad_value", f"{policy!r} is not a topology manager policy", path=".spec.policies.TopologyManagerPolicy",
+            value=policy, hint=f"one of {', '.join(_POLICIES)}",
+        )  # fmt: skip
     detail = {_cpu_number(number): cpu for number, cpu in (spec.cpu_detail or {}).items()}
     reserved, _, _ = read_resources(spec.res_reserved, ".spec.resReserved")
     cpus = (spec.numares or {}).get("cpu")
@@ -103,38 +82,25 @@ def read_numa(obj: object) -> NumaTopology:
 
 
 def read_metrics(obj: object) -> NodeMetrics:
-    """Decode one NodeMetrics.
-
-    Raises:
-        BadInput: with the path below the object.
-    """
+    """Decode one NodeMetrics. Raises BadInput: with the path below the object."""
     raw = decode(obj, RawMetrics)
     cpu, memory, _ = read_resources(raw.usage, ".usage")
     return NodeMetrics(
-        name=raw.metadata.name,
-        at=time_at(raw.timestamp, ".timestamp") or 0.0,
-        cpu_milli=cpu or 0,
+        name=raw.metadata.name, at=time_at(raw.timestamp, ".timestamp") or 0.0, cpu_milli=cpu or 0,
         memory_mib=memory or 0,
-    )
+    )  # fmt: skip
 
 
 def read_namespace(obj: object) -> NamespaceRecord:
-    """Decode one Namespace. As every API server does, the name counts as a label too.
-
-    Raises:
-        BadInput: with the path below the object.
-    """
+    """Decode one Namespace. As every API server does, the name counts as a label too. Raises BadInput: with the path
+    below the object."""
     meta = decode(obj, RawNamespace).metadata
     labels: dict[str, Scalar] = {_NAME_LABEL: meta.name, **(meta.labels or {})}
     return NamespaceRecord(Namespace(name=meta.name, labels=texts(labels)), texts(meta.annotations))
 
 
 def cpu_set(text: str, path: str) -> tuple[int, ...]:
-    """``0-3,8`` to its numbers.
-
-    Raises:
-        BadInput: ``bad_value``.
-    """
+    """``0-3,8`` to its numbers. Raises BadInput: ``bad_value``."""
     found: dict[int, None] = {}
     for part in text.split(",") if text.strip() else ():
         first, dash, last = part.strip().partition("-")

@@ -1,7 +1,5 @@
 """Pod: what it asks for, where it is, to which gang it belongs."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 
@@ -10,11 +8,7 @@ import msgspec
 from scheduler_core.model.errors import BadInput
 from scheduler_core.model.pod import HostPort, Pod, PodPhase
 from scheduler_core.serde.kubernetes import annotations as keys
-from scheduler_core.serde.kubernetes.affinity import (
-    preferred_terms,
-    required_terms,
-    tolerations,
-)
+from scheduler_core.serde.kubernetes.affinity import preferred_terms, required_terms, tolerations
 from scheduler_core.serde.kubernetes.decode import decode, time_at
 from scheduler_core.serde.kubernetes.metadata import (
     RawMeta,
@@ -41,16 +35,12 @@ VOLCANO_BATCH = "batch.volcano.sh/"
 
 
 class RawPodStatus(msgspec.Struct, rename="camel"):
-    """``status``."""
-
     phase: str | None = None
     start_time: str | None = None
     nominated_node_name: str | None = None
 
 
 class RawPod(msgspec.Struct):
-    """A Pod object."""
-
     metadata: RawMeta
     spec: RawPodSpec | None = None
     status: RawPodStatus | None = None
@@ -66,9 +56,7 @@ class PodRecord(msgspec.Struct, frozen=True):
         names: card types of ``volcano.sh/card.name``. share: milli-cards of ``tidesched.io/card-milli``, or 0.
         owner: its controller with the API version. problem: why it cannot be scheduled as written.
         job: namespace/name of the Volcano Job that owns it, where it names no PodGroup: it belongs to that of the Job.
-        unsupported: path of the first field that asks for what the scheduler does not do.
-        latest: its latest time.
-    """
+        unsupported: path of the first field that asks for what the scheduler does not do. latest: its latest time."""
 
     pod: Pod
     has_priority: bool
@@ -84,11 +72,7 @@ class PodRecord(msgspec.Struct, frozen=True):
 
 
 def read_pod(obj: object) -> PodRecord:
-    """Decode one Pod.
-
-    Raises:
-        BadInput: with the path below the object.
-    """
+    """Decode one Pod. Raises BadInput: with the path below the object."""
     raw = decode(obj, RawPod)
     meta, spec, status = raw.metadata, raw.spec or RawPodSpec(), raw.status or RawPodStatus()
     notes, labels = texts(meta.annotations), texts(meta.labels)
@@ -98,12 +82,9 @@ def read_pod(obj: object) -> PodRecord:
     phase = _PHASES.get(status.phase or "Pending")
     if phase is None:
         raise BadInput(
-            "bad_value",
-            f"{status.phase!r} is not a pod phase",
-            path=".status.phase",
-            value=status.phase,
+            "bad_value", f"{status.phase!r} is not a pod phase", path=".status.phase", value=status.phase,
             hint=f"one of {', '.join(_PHASES)}",
-        )
+        )  # fmt: skip
     born = created(meta)
     deleted = time_at(meta.deletion_timestamp, ".metadata.deletionTimestamp")
     started = time_at(status.start_time, ".status.startTime")

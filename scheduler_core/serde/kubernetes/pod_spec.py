@@ -1,7 +1,5 @@
 """``spec`` of a pod or of a pod template, as far as it is read."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import msgspec
@@ -14,15 +12,11 @@ from scheduler_core.serde.kubernetes.relations import RawPodAffinity, RawSpread
 
 
 class RawRequirements(msgspec.Struct):
-    """``resources`` of a container."""
-
     requests: RawResources | None = None
     limits: RawResources | None = None
 
 
 class RawPort(msgspec.Struct, rename="camel", gc=False):
-    """As in ``ports`` of a container."""
-
     host_port: Int32 | None = None
     protocol: str | None = None
     host_ip: str | None = msgspec.field(default=None, name="hostIP")
@@ -38,16 +32,12 @@ class RawContainer(msgspec.Struct, rename="camel"):
 
 
 class RawAffinity(msgspec.Struct, rename="camel"):
-    """``affinity``."""
-
     node_affinity: RawNodeAffinity | None = None
     pod_affinity: RawPodAffinity | None = None
     pod_anti_affinity: RawPodAffinity | None = None
 
 
 class RawMountedClaim(msgspec.Struct, rename="camel", gc=False):
-    """``persistentVolumeClaim`` of a volume."""
-
     claim_name: str
 
 
@@ -60,8 +50,6 @@ class RawMount(msgspec.Struct, rename="camel"):
 
 
 class RawPodSpec(msgspec.Struct, rename="camel"):
-    """``spec`` of a pod or of a pod template."""
-
     containers: list[RawContainer] | None = None
     init_containers: list[RawContainer] | None = None
     overhead: RawResources | None = None

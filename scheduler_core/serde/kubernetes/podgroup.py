@@ -1,7 +1,5 @@
 """PodGroup (``scheduling.volcano.sh``), and what annotations say of a gang wherever it comes from."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 
@@ -33,8 +31,6 @@ _SERVICE_TYPES = tuple(kind.value for kind in ServiceType)
 
 
 class RawPodGroupSpec(msgspec.Struct, rename="camel"):
-    """``spec``."""
-
     min_member: Int32 | None = None
     min_task_member: dict[str, Int32] | None = None
     min_resources: RawResources | None = None
@@ -45,8 +41,6 @@ class RawPodGroupSpec(msgspec.Struct, rename="camel"):
 
 
 class RawCondition(msgspec.Struct, rename="camel"):
-    """One entry of ``status.conditions``."""
-
     type: str
     status: str = "True"
     reason: str | None = None
@@ -55,15 +49,11 @@ class RawCondition(msgspec.Struct, rename="camel"):
 
 
 class RawPodGroupStatus(msgspec.Struct):
-    """``status``."""
-
     phase: str | None = None
     conditions: list[RawCondition] | None = None
 
 
 class RawPodGroup(msgspec.Struct):
-    """A PodGroup object."""
-
     metadata: RawMeta
     spec: RawPodGroupSpec | None = None
     status: RawPodGroupStatus | None = None
@@ -89,10 +79,7 @@ class GangNotes(msgspec.Struct, frozen=True):
 
 def read_notes(notes: Mapping[str, str], labels: Mapping[str, str], path: str = ".metadata.annotations") -> GangNotes:
     """Read a gang's annotations. One that cannot be read makes the gang misconfigured; it does not stop the reading.
-
-    Raises:
-        BadInput: ``bad_quantity`` for a negative number of cards.
-    """
+    Raises BadInput: ``bad_quantity`` for a negative number of cards."""
     problems: list[str] = []
     service_type = notes.get(keys.SERVICE_TYPE, "")
     if service_type and service_type not in _SERVICE_TYPES:
@@ -124,11 +111,7 @@ def read_notes(notes: Mapping[str, str], labels: Mapping[str, str], path: str = 
 
 
 def read_pod_group(obj: object) -> PodGroupRecord:
-    """Decode one PodGroup.
-
-    Raises:
-        BadInput: with the path below the object.
-    """
+    """Decode one PodGroup. Raises BadInput: with the path below the object."""
     raw = decode(obj, RawPodGroup)
     meta, spec, status = raw.metadata, raw.spec or RawPodGroupSpec(), raw.status or RawPodGroupStatus()
     notes, labels = texts(meta.annotations), texts(meta.labels)
@@ -176,11 +159,7 @@ def read_pod_group(obj: object) -> PodGroupRecord:
 
 
 def at_least(lowest: int, value: int, path: str) -> int:
-    """``value``, if it is not below ``lowest``.
-
-    Raises:
-        BadInput: ``bad_value``.
-    """
+    """``value``, if it is not below ``lowest``. Raises BadInput: ``bad_value``."""
     if value < lowest:
         raise BadInput("bad_value", f"{value} is below {lowest}", path=path, value=value, hint=f"{lowest} or more")
     return value
@@ -199,10 +178,7 @@ def _phase(text: str | None) -> GangPhase:
     phase = _PHASES.get(text)
     if phase is None:
         raise BadInput(
-            "bad_value",
-            f"{text!r} is not a PodGroup phase",
-            path=".status.phase",
-            value=text,
+            "bad_value", f"{text!r} is not a PodGroup phase", path=".status.phase", value=text,
             hint=f"one of {', '.join(_PHASES)}",
-        )
+        )  # fmt: skip
     return phase

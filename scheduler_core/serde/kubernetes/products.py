@@ -1,7 +1,5 @@
 """Card types that a pod names by where it may run: a node selector or a required affinity on a product label."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from scheduler_core.model.pod import NodeSelectorTerm
@@ -10,11 +8,9 @@ _PRODUCT = ".product"
 
 
 def named_products(selector: Mapping[str, str], required: tuple[NodeSelectorTerm, ...] | None) -> tuple[str, ...]:
-    """Values of product labels of which one has to hold, in the order in which they are written; empty for none.
-
-    A node selector holds beside an affinity, so it is the narrower of the two. An affinity names products only where
-    each of its terms does.
-    """
+    """Values of product labels of which one has to hold, in the order in which they are written; empty for none. A node
+    selector holds beside an affinity, so it is the narrower of the two. An affinity names products only where each of
+    its terms does."""
     chosen = tuple(value for key, value in selector.items() if _is_product(key))
     if chosen:
         return chosen[:1]

@@ -1,7 +1,5 @@
 """Resource lists (``requests``, ``allocatable``, ``capability``) in canonical units."""
 
-from __future__ import annotations
-
 import json
 import math
 from collections.abc import Callable, Mapping
@@ -68,7 +66,6 @@ def _read(
 
 
 def _hint(name: str) -> str:
-    """What to write where an amount cannot be read."""
     if name == "cpu":
         return "write for example 2 or 500m"
     if name == "memory" or name.startswith("hugepages-"):
@@ -79,33 +76,21 @@ def _hint(name: str) -> str:
 
 
 def is_scalar(name: str) -> bool:
-    """True for what nodes have beside cpu, memory and pods: extended resources, storage and huge pages (in MiB).
-
-    Not for names that only quotas use (``requests.nvidia.com/gpu``, ``count/pods``) and for volumes that can be
-    attached, which are read apart.
-    """
+    """True for what nodes have beside cpu, memory and pods: extended resources, storage and huge pages (in MiB). Not
+    for names that only quotas use (``requests.nvidia.com/gpu``, ``count/pods``) and for volumes that can be attached,
+    which are read apart."""
     if "/" in name:
         return not name.startswith(("requests.", "limits.", "count/"))
     return in_mib(name)
 
 
 def read_resources(
-    values: Mapping[str, RawQuantity | None] | None,
-    path: str,
-    *,
-    capacity: bool = False,
-    thousandths: bool = False,
+    values: Mapping[str, RawQuantity | None] | None, path: str, *, capacity: bool = False, thousandths: bool = False,
     excess: list[str] | None = None,
-) -> tuple[int | None, int | None, dict[str, int]]:
+) -> tuple[int | None, int | None, dict[str, int]]:  # fmt: skip
     """CPU (milli-cores), memory (MiB) and scalars (whole units) of a resource list; None where it says nothing.
-
-    Args:
-        thousandths: of scalars, instead of whole units.
-        excess: gets what is beyond the largest amount, which then replaces it; None = that is bad input too.
-
-    Raises:
-        BadInput: ``bad_quantity`` with the place.
-    """
+    ``thousandths``: of scalars, instead of whole units. ``excess``: gets what is beyond the largest amount, which then
+    replaces it; None = that is bad input too. Raises BadInput: ``bad_quantity`` with the place."""
     cpu = memory = None
     scalars: dict[str, int] = {}
     if not values:
@@ -129,7 +114,6 @@ def read_resources(
 
 
 def read_pod_limit(values: Mapping[str, RawQuantity | None] | None, path: str) -> int | None:
-    """The entry ``pods`` of a node's allocatable."""
     value = values.get("pods") if values else None
     return None if value is None else _read(_capacity_count, value, path, "pods")
 
@@ -144,12 +128,8 @@ def read_volume_limits(values: Mapping[str, RawQuantity | None] | None, path: st
 
 
 def read_card_counts(text: str, path: str) -> dict[str, int]:
-    """``{"NVIDIA-H200": 8, "A|B": 0.5}`` to milli-cards by card name.
-
-    Raises:
-        ValueError: not such a JSON object; the text says what would be right.
-        BadInput: ``bad_quantity`` for a negative count.
-    """
+    """``{"NVIDIA-H200": 8, "A|B": 0.5}`` to milli-cards by card name. Raises ValueError: not such a JSON object; the
+    text says what would be right. BadInput: ``bad_quantity`` for a negative count."""
     try:
         document = json.loads(text, object_pairs_hook=_once)
     except json.JSONDecodeError as error:
@@ -194,7 +174,6 @@ def _once(pairs: list[tuple[str, object]]) -> dict[str, object]:
 
 
 def _head(text: str) -> str:
-    """As much of an annotation as a message can hold."""
     return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"
 
 

@@ -1,7 +1,5 @@
 """Queue (``scheduling.volcano.sh``) and PriorityClass."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 
 import msgspec
@@ -23,8 +21,6 @@ _SERVICE_TYPES = (ServiceType.INFERENCE.value, ServiceType.TRAINING.value)
 
 
 class RawGuarantee(msgspec.Struct):
-    """``spec.guarantee``."""
-
     resource: RawResources | None = None
 
 
@@ -36,15 +32,11 @@ class RawGroupAffinity(msgspec.Struct):
 
 
 class RawQueueAffinity(msgspec.Struct, rename="camel"):
-    """``spec.affinity``."""
-
     node_group_affinity: RawGroupAffinity | None = None
     node_group_anti_affinity: RawGroupAffinity | None = None
 
 
 class RawQueueSpec(msgspec.Struct):
-    """``spec``."""
-
     weight: Int32 | None = None
     priority: Int32 | None = None
     reclaimable: bool | None = None
@@ -56,22 +48,16 @@ class RawQueueSpec(msgspec.Struct):
 
 
 class RawQueueStatus(msgspec.Struct):
-    """``status``."""
-
     state: str | None = None
 
 
 class RawQueue(msgspec.Struct):
-    """A Queue object."""
-
     metadata: RawMeta
     spec: RawQueueSpec | None = None
     status: RawQueueStatus | None = None
 
 
 class RawPriorityClass(msgspec.Struct, rename="camel"):
-    """A PriorityClass object."""
-
     metadata: RawMeta
     value: Int32
     global_default: bool | None = None
@@ -79,11 +65,7 @@ class RawPriorityClass(msgspec.Struct, rename="camel"):
 
 
 def read_queue(obj: object) -> Queue:
-    """Decode one Queue.
-
-    Raises:
-        BadInput: with the path below the object.
-    """
+    """Decode one Queue. Raises BadInput: with the path below the object."""
     raw = decode(obj, RawQueue)
     spec, status = raw.spec or RawQueueSpec(), raw.status or RawQueueStatus()
     notes = texts(raw.metadata.annotations)
@@ -124,11 +106,7 @@ def read_queue(obj: object) -> Queue:
 
 
 def read_priority_class(obj: object) -> PriorityClass:
-    """Decode one PriorityClass.
-
-    Raises:
-        BadInput: with the path below the object.
-    """
+    """Decode one PriorityClass. Raises BadInput: with the path below the object."""
     raw = decode(obj, RawPriorityClass)
     return PriorityClass(
         name=raw.metadata.name,
@@ -156,11 +134,9 @@ def _node_groups(raw: RawQueueAffinity | None) -> NodeGroups | None:
         return None
     near, far = raw.node_group_affinity or RawGroupAffinity(), raw.node_group_anti_affinity or RawGroupAffinity()
     groups = NodeGroups(
-        required=tuple(dict.fromkeys(near.required or ())),
-        preferred=tuple(dict.fromkeys(near.preferred or ())),
-        denied=tuple(dict.fromkeys(far.required or ())),
-        avoided=tuple(dict.fromkeys(far.preferred or ())),
-    )
+        required=tuple(dict.fromkeys(near.required or ())), preferred=tuple(dict.fromkeys(near.preferred or ())),
+        denied=tuple(dict.fromkeys(far.required or ())), avoided=tuple(dict.fromkeys(far.preferred or ())),
+    )  # fmt: skip
     return None if groups == NodeGroups() else groups
 
 

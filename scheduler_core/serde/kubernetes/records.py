@@ -1,7 +1,5 @@
 """The decoded objects of a cluster by kind and name, and what has changed since the last look."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Set
 from typing import Any
 
@@ -56,7 +54,6 @@ class Records:
             self._count(kind, before, -1)
 
     def drop(self, kind: str, key: str) -> None:
-        """Forget a record, if it is known."""
         before = self._by_kind[kind].pop(key, None)
         if before is not None:
             self._keys.pop(kind, None)
@@ -84,7 +81,6 @@ class Records:
         return True
 
     def sorted(self, kind: str) -> list[Any]:
-        """All records of a kind by name."""
         records = self._by_kind[kind]
         keys = self._keys.get(kind)
         if keys is None:

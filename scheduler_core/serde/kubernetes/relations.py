@@ -1,7 +1,5 @@
 """Affinity and anti-affinity between pods, and topology spread constraints."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 import msgspec
@@ -18,8 +16,6 @@ MAX_WEIGHT = 100
 
 
 class RawPodTerm(msgspec.Struct, rename="camel"):
-    """One term of pod affinity."""
-
     topology_key: str
     label_selector: RawLabelSelector | None = None
     namespaces: list[str] | None = None
@@ -29,15 +25,11 @@ class RawPodTerm(msgspec.Struct, rename="camel"):
 
 
 class RawWeightedTerm(msgspec.Struct, rename="camel"):
-    """One preferred term."""
-
     weight: Int32
     pod_affinity_term: RawPodTerm
 
 
 class RawPodAffinity(msgspec.Struct):
-    """``podAffinity`` or ``podAntiAffinity``."""
-
     required: list[RawPodTerm] | None = msgspec.field(
         default=None, name="requiredDuringSchedulingIgnoredDuringExecution"
     )
@@ -47,8 +39,6 @@ class RawPodAffinity(msgspec.Struct):
 
 
 class RawSpread(msgspec.Struct, rename="camel"):
-    """One entry of ``topologySpreadConstraints``."""
-
     max_skew: Int32
     topology_key: str
     when_unsatisfiable: str = "DoNotSchedule"
@@ -60,17 +50,11 @@ class RawSpread(msgspec.Struct, rename="camel"):
 
 
 def relations(
-    affinity: RawPodAffinity | None,
-    anti_affinity: RawPodAffinity | None,
-    spread: list[RawSpread] | None,
-    namespace: str,
-    labels: Mapping[str, str],
-) -> Relations | None:
-    """What a pod with these labels says of others; None = nothing.
-
-    Raises:
-        BadInput: ``bad_value`` with the path below the pod.
-    """
+    affinity: RawPodAffinity | None, anti_affinity: RawPodAffinity | None, spread: list[RawSpread] | None,
+    namespace: str, labels: Mapping[str, str],
+) -> Relations | None:  # fmt: skip
+    """What a pod with these labels says of others; None = nothing. Raises BadInput: ``bad_value`` with the path below
+    the pod."""
     found = Relations(
         affinity=_required(affinity, "podAffinity", namespace, labels),
         anti_affinity=_required(anti_affinity, "podAntiAffinity", namespace, labels),
@@ -100,12 +84,9 @@ def _preferred(
     for i, wish in enumerate((raw.preferred if raw else None) or ()):
         if not 1 <= wish.weight <= MAX_WEIGHT:
             raise BadInput(
-                "bad_value",
-                f"{wish.weight} is not a weight of a preferred term",
-                path=f"{path}[{i}].weight",
-                value=wish.weight,
-                hint=f"1 to {MAX_WEIGHT}",
-            )
+                "bad_value", f"{wish.weight} is not a weight of a preferred term", path=f"{path}[{i}].weight",
+                value=wish.weight, hint=f"1 to {MAX_WEIGHT}",
+            )  # fmt: skip
         term = _term(wish.pod_affinity_term, f"{path}[{i}].podAffinityTerm", namespace, labels)
         found.append(PreferredPodTerm(sign * wish.weight, term))
     return tuple(found)
@@ -134,12 +115,9 @@ def _constraint(raw: RawSpread, path: str, namespace: str, labels: Mapping[str, 
     ):
         if word not in known:
             raise BadInput(
-                "bad_value",
-                f"{word!r} is not a value of {field}",
-                path=f"{path}.{field}",
-                value=word,
+                "bad_value", f"{word!r} is not a value of {field}", path=f"{path}.{field}", value=word,
                 hint=f"one of {', '.join(known)}",
-            )
+            )  # fmt: skip
     selector = label_selector(raw.label_selector, f"{path}.labelSelector")
     return SpreadConstraint(
         subject=PodSubject((namespace,), None, _like_own(selector, raw.match_label_keys, "In", labels)),

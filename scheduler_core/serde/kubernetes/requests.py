@@ -1,7 +1,5 @@
 """What a pod asks for in all, from what its containers ask for."""
 
-from __future__ import annotations
-
 from scheduler_core.model.resources import MILLI
 from scheduler_core.serde.kubernetes.pod_spec import RawContainer, RawPodSpec, RawRequirements
 from scheduler_core.serde.kubernetes.quantities import read_resources
@@ -17,8 +15,7 @@ def effective_request(spec: RawPodSpec, path: str, excess: list[str]) -> tuple[i
     more; or what the pod asks for as a whole; plus overhead.
 
     Raises:
-        BadInput: ``bad_quantity`` with the place.
-    """
+        BadInput: ``bad_quantity`` with the place."""
     cpu = memory = 0
     scalars: dict[str, int] = {}
     containers = spec.containers or ()
@@ -42,10 +39,8 @@ def effective_request(spec: RawPodSpec, path: str, excess: list[str]) -> tuple[i
 def _of_the_pod(
     resources: RawRequirements, path: str, cpu: int, memory: int, scalars: dict[str, int], excess: list[str]
 ) -> tuple[int, int, dict[str, int]]:
-    """What ``spec.resources`` asks for the pod as a whole: it replaces what its containers ask for.
-
-    A limit without a request counts where no container asks for the resource.
-    """
+    """What ``spec.resources`` asks for the pod as a whole: it replaces what its containers ask for. A limit without a
+    request counts where no container asks for the resource."""
     pod_cpu, pod_memory, pod_scalars = read_resources(resources.requests, f"{path}.requests", excess=excess)
     most_cpu, most_memory, most_scalars = read_resources(resources.limits, f"{path}.limits", excess=excess)
     return (
@@ -96,10 +91,8 @@ def _container(
 
 
 def whole_cpus(spec: RawPodSpec) -> tuple[int, ...]:
-    """CPUs that each container of a Guaranteed pod has to itself (0 for a fraction); empty for other pods.
-
-    Guaranteed: every container has limits of cpu and memory, and requests nothing else than those.
-    """
+    """CPUs that each container of a Guaranteed pod has to itself (0 for a fraction); empty for other pods. Guaranteed:
+    every container has limits of cpu and memory, and requests nothing else than those."""
     counts = []
     excess: list[str] = []
     for i, container in enumerate(spec.containers or ()):

@@ -1,7 +1,5 @@
 """ResourceQuota."""
 
-from __future__ import annotations
-
 import msgspec
 
 from scheduler_core.model.resource_quota import ResourceQuota
@@ -13,47 +11,33 @@ _PODS = ("pods", "count/pods")
 
 
 class RawScope(msgspec.Struct, rename="camel"):
-    """One entry of ``spec.scopeSelector.matchExpressions``."""
-
     scope_name: str
     operator: str = "Exists"
     values: list[str] | None = None
 
 
 class RawScopeSelector(msgspec.Struct, rename="camel"):
-    """``spec.scopeSelector``."""
-
     match_expressions: list[RawScope] | None = None
 
 
 class RawQuotaSpec(msgspec.Struct, rename="camel"):
-    """``spec``."""
-
     hard: RawResources | None = None
     scopes: list[str] | None = None
     scope_selector: RawScopeSelector | None = None
 
 
 class RawQuotaStatus(msgspec.Struct):
-    """``status``."""
-
     used: RawResources | None = None
 
 
 class RawResourceQuota(msgspec.Struct):
-    """A ResourceQuota object."""
-
     metadata: RawMeta
     spec: RawQuotaSpec | None = None
     status: RawQuotaStatus | None = None
 
 
 def read_resource_quota(obj: object) -> ResourceQuota:
-    """Decode one ResourceQuota.
-
-    Raises:
-        BadInput: with the path below the object.
-    """
+    """Decode one ResourceQuota. Raises BadInput: with the path below the object."""
     raw = decode(obj, RawResourceQuota)
     spec = raw.spec or RawQuotaSpec()
     scopes = list(spec.scopes or ())

@@ -1,7 +1,5 @@
 """Label selectors (``matchLabels``, ``matchExpressions``) of pods, namespaces and volumes."""
 
-from __future__ import annotations
-
 import msgspec
 
 from scheduler_core.model.errors import BadInput
@@ -20,18 +18,13 @@ class RawExpression(msgspec.Struct):
 
 
 class RawLabelSelector(msgspec.Struct, rename="camel"):
-    """A label selector."""
-
     match_labels: dict[str, Scalar] | None = None
     match_expressions: list[RawExpression] | None = None
 
 
 def label_selector(raw: RawLabelSelector | None, path: str) -> LabelSelector | None:
-    """The selector as a conjunction in the order of keys; None where there is none (it matches nothing).
-
-    Raises:
-        BadInput: ``bad_value`` for an operator that is none, or values that do not go with it.
-    """
+    """The selector as a conjunction in the order of keys; None where there is none (it matches nothing). Raises
+    BadInput: ``bad_value`` for an operator that is none, or values that do not go with it."""
     if raw is None:
         return None
     lines = [NodeSelectorRequirement(key, "In", (value,)) for key, value in texts(raw.match_labels).items()]
@@ -39,12 +32,9 @@ def label_selector(raw: RawLabelSelector | None, path: str) -> LabelSelector | N
         place = f"{path}.matchExpressions[{i}]"
         if line.operator not in _OPERATORS:
             raise BadInput(
-                "bad_value",
-                f"{line.operator!r} is not an operator of a label selector",
-                path=f"{place}.operator",
-                value=line.operator,
-                hint=f"one of {', '.join(_OPERATORS)}",
-            )
+                "bad_value", f"{line.operator!r} is not an operator of a label selector", path=f"{place}.operator",
+                value=line.operator, hint=f"one of {', '.join(_OPERATORS)}",
+            )  # fmt: skip
         values = tuple(sorted({_word(value) for value in line.values or ()}))
         if bool(values) != (line.operator in ("In", "NotIn")):
             needs = "at least one value" if line.operator in ("In", "NotIn") else "no values"

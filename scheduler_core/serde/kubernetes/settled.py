@@ -1,7 +1,5 @@
 """Pods with what other objects say of them: the card types of the cluster and the values of priority classes."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import Any
 
@@ -78,15 +76,12 @@ class SettledPods:
         return touched
 
     def gangs(self) -> Iterable[str]:
-        """Gangs that have members."""
         return self._members.keys()
 
     def has_members(self, gang: str) -> bool:
-        """Whether some pod says that it is in the gang."""
         return gang in self._members
 
     def members(self, gang: str) -> list[PodRecord]:
-        """Records of a gang's members, by name."""
         return [self._settled[key].record for key in sorted(self._members.get(gang, ()))]
 
     def first(self, gang: str) -> PodRecord | None:

@@ -1,7 +1,5 @@
 """PersistentVolumeClaim, PersistentVolume and StorageClass."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 
@@ -32,14 +30,10 @@ _IN_TREE = {
 
 
 class RawClaimResources(msgspec.Struct):
-    """``spec.resources`` of a claim."""
-
     requests: RawResources | None = None
 
 
 class RawClaimSpec(msgspec.Struct, rename="camel"):
-    """``spec`` of a claim."""
-
     access_modes: list[str] | None = None
     resources: RawClaimResources | None = None
     storage_class_name: str | None = None
@@ -49,29 +43,21 @@ class RawClaimSpec(msgspec.Struct, rename="camel"):
 
 
 class RawPhase(msgspec.Struct):
-    """``status`` of a claim or a volume."""
-
     phase: str | None = None
 
 
 class RawClaim(msgspec.Struct):
-    """A PersistentVolumeClaim object."""
-
     metadata: RawMeta
     spec: RawClaimSpec | None = None
     status: RawPhase | None = None
 
 
 class RawClaimRef(msgspec.Struct):
-    """``spec.claimRef`` of a volume."""
-
     name: str = ""
     namespace: str = ""
 
 
 class RawVolumeNodes(msgspec.Struct):
-    """``spec.nodeAffinity`` of a volume."""
-
     required: RawRequired | None = None
 
 
@@ -92,8 +78,6 @@ class RawVolumeSpec(msgspec.Struct, rename="camel"):
 
 
 class RawVolume(msgspec.Struct):
-    """A PersistentVolume object."""
-
     metadata: RawMeta
     spec: RawVolumeSpec | None = None
     status: RawPhase | None = None
@@ -107,14 +91,10 @@ class RawTopologyLine(msgspec.Struct):
 
 
 class RawTopologyTerm(msgspec.Struct, rename="camel"):
-    """One entry of ``allowedTopologies``."""
-
     match_label_expressions: list[RawTopologyLine] | None = None
 
 
 class RawStorageClass(msgspec.Struct, rename="camel"):
-    """A StorageClass object."""
-
     metadata: RawMeta
     provisioner: str = ""
     volume_binding_mode: str | None = None
@@ -122,11 +102,7 @@ class RawStorageClass(msgspec.Struct, rename="camel"):
 
 
 def read_claim(obj: object) -> VolumeClaim:
-    """Decode one PersistentVolumeClaim.
-
-    Raises:
-        BadInput: with the path below the object.
-    """
+    """Decode one PersistentVolumeClaim. Raises BadInput: with the path below the object."""
     raw = decode(obj, RawClaim)
     meta, spec = raw.metadata, raw.spec or RawClaimSpec()
     notes = texts(meta.annotations)
@@ -148,11 +124,7 @@ def read_claim(obj: object) -> VolumeClaim:
 
 
 def read_volume(obj: object) -> Volume:
-    """Decode one PersistentVolume.
-
-    Raises:
-        BadInput: with the path below the object.
-    """
+    """Decode one PersistentVolume. Raises BadInput: with the path below the object."""
     raw = decode(obj, RawVolume)
     meta, spec = raw.metadata, raw.spec or RawVolumeSpec()
     labels = texts(meta.labels)
@@ -174,21 +146,14 @@ def read_volume(obj: object) -> Volume:
 
 
 def read_storage_class(obj: object) -> StorageClass:
-    """Decode one StorageClass.
-
-    Raises:
-        BadInput: with the path below the object.
-    """
+    """Decode one StorageClass. Raises BadInput: with the path below the object."""
     raw = decode(obj, RawStorageClass)
     mode = raw.volume_binding_mode or _MODES[0]
     if mode not in _MODES:
         raise BadInput(
-            "bad_value",
-            f"{mode!r} is not a volume binding mode",
-            path=".volumeBindingMode",
-            value=mode,
+            "bad_value", f"{mode!r} is not a volume binding mode", path=".volumeBindingMode", value=mode,
             hint=f"one of {', '.join(_MODES)}",
-        )
+        )  # fmt: skip
     notes = texts(raw.metadata.annotations)
     return StorageClass(
         name=raw.metadata.name,

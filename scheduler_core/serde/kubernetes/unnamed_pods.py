@@ -1,7 +1,5 @@
 """Pods of Volcano Jobs that do not name their PodGroup: they belong to the one of the Job."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 
 import msgspec
@@ -12,26 +10,19 @@ from scheduler_core.serde.kubernetes.podgroup import PodGroupRecord
 
 
 class UnnamedPods:
-    """Which of the pods they are, and which PodGroup each belongs to as of the last look.
-
-    The Job's own controller writes the name on its pods, so a cluster has none of them; files written by hand do.
-    """
+    """Which of the pods they are, and which PodGroup each belongs to as of the last look. The Job's own controller
+    writes the name on its pods, so a cluster has none of them; files written by hand do."""
 
     def __init__(self) -> None:
         self._job_of: dict[str, str] = {}
         self._group_of: dict[str, str] = {}
 
     def renew(
-        self,
-        stale: Iterable[str],
-        pods: Mapping[str, PodRecord],
-        groups: Mapping[str, PodGroupRecord],
+        self, stale: Iterable[str], pods: Mapping[str, PodRecord], groups: Mapping[str, PodGroupRecord],
         jobs: Mapping[str, JobRecord],
-    ) -> list[str]:
-        """Look at pods that came, changed or went; returns those whose PodGroup is another one now.
-
-        O(stale) where there are none, else O(pods + PodGroups).
-        """
+    ) -> list[str]:  # fmt: skip
+        """Look at pods that came, changed or went; returns those whose PodGroup is another one now. O(stale) where
+        there are none, else O(pods + PodGroups)."""
         for key in stale:
             record = pods.get(key)
             if record is not None and record.job:
@@ -54,7 +45,6 @@ class UnnamedPods:
         return key in self._job_of or (record is not None and bool(record.job))
 
     def settled(self, key: str, record: PodRecord | None) -> PodRecord | None:
-        """The record with the PodGroup of its Job."""
         group = self._group_of.get(key)
         if record is None or not group:
             return record
@@ -83,13 +73,9 @@ def _named(pods: Mapping[str, PodRecord]) -> dict[str, str]:
 
 
 def _group(
-    job: str,
-    record: PodRecord,
-    groups: Mapping[str, PodGroupRecord],
-    jobs: Mapping[str, JobRecord],
-    owned: Mapping[str, str],
-    named: Mapping[str, str],
-) -> str:
+    job: str, record: PodRecord, groups: Mapping[str, PodGroupRecord], jobs: Mapping[str, JobRecord],
+    owned: Mapping[str, str], named: Mapping[str, str],
+) -> str:  # fmt: skip
     """The name of the Job's PodGroup; empty where there is neither the Job nor a PodGroup of it."""
     if job in owned:
         return owned[job]

@@ -1,10 +1,6 @@
-"""Fields that ask for what the scheduler does not do: a gang that has one waits, with the path of the field.
-
-Left out on purpose: what only prefers (``networkTopology`` with mode ``soft``), and what other parts of Kubernetes obey
-without the scheduler.
-"""
-
-from __future__ import annotations
+"""Fields that ask for what the scheduler does not do: a gang that has one waits, with the path of the field. Left out
+on purpose: what only prefers (``networkTopology`` with mode ``soft``), and what other parts of Kubernetes obey without
+the scheduler."""
 
 from collections.abc import Mapping, Sequence
 

@@ -1,7 +1,5 @@
 """ReplicaSet, Deployment and other owners of pods, Namespace, and the kinds of which nothing but their form is read."""
 
-from __future__ import annotations
-
 import msgspec
 
 from scheduler_core.serde.kubernetes.decode import Int32, decode
@@ -10,14 +8,10 @@ from scheduler_core.serde.kubernetes.podgroup import at_least
 
 
 class RawWorkloadSpec(msgspec.Struct):
-    """``spec`` of a ReplicaSet or Deployment."""
-
     replicas: Int32 | None = None
 
 
 class RawWorkload(msgspec.Struct):
-    """A ReplicaSet or Deployment object."""
-
     metadata: RawMeta
     spec: RawWorkloadSpec | None = None
 
@@ -40,11 +34,7 @@ class WorkloadRecord(msgspec.Struct, frozen=True):
 
 
 def read_workload(obj: object) -> WorkloadRecord:
-    """Decode one ReplicaSet or Deployment.
-
-    Raises:
-        BadInput: with the path below the object.
-    """
+    """Decode one ReplicaSet or Deployment. Raises BadInput: with the path below the object."""
     raw = decode(obj, RawWorkload)
     meta, spec = raw.metadata, raw.spec or RawWorkloadSpec()
     owner = owner_of(meta)
@@ -59,19 +49,13 @@ def read_workload(obj: object) -> WorkloadRecord:
 
 
 def read_unsized(obj: object) -> WorkloadRecord:
-    """Decode one workload that does not say how many pods it wants at a time (DaemonSet, batch Job).
-
-    Raises:
-        BadInput: with the path below the object.
-    """
+    """Decode one workload that does not say how many pods it wants at a time (DaemonSet, batch Job). Raises BadInput:
+    with the path below the object."""
     meta = decode(obj, RawNamed).metadata
     return WorkloadRecord(namespace_of(meta), meta.name, meta.uid, 0, "", texts(meta.annotations))
 
 
 def read_annotations(obj: object) -> dict[str, str]:
-    """The annotations of an object of which nothing else is used (a Namespace).
-
-    Raises:
-        BadInput: with the path below the object.
-    """
+    """The annotations of an object of which nothing else is used (a Namespace). Raises BadInput: with the path below
+    the object."""
     return texts(decode(obj, RawNamed).metadata.annotations)

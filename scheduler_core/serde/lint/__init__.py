@@ -1,7 +1,5 @@
 """What a policy or a workload says that is allowed and yet is not what its author means."""
 
-from __future__ import annotations
-
 from scheduler_core.serde.lint.finding import Finding, Severity
 from scheduler_core.serde.lint.policy import lint_policy
 from scheduler_core.serde.lint.workload import lint_workloads

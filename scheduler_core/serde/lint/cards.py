@@ -1,7 +1,5 @@
 """What pods ask of cards, and whether a quota by card type can count it."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from scheduler_core.model.errors import BadInput

@@ -1,7 +1,5 @@
 """The objects of a file, and what of a workload the rules look at."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -12,22 +10,13 @@ from scheduler_core.serde.kubernetes import annotations as keys
 from scheduler_core.serde.text import as_text, load_documents
 
 # Kinds with a pod template; what the founding policy takes them for where nothing else is said.
-_PLAIN = {
-    "Deployment": "inference",
-    "ReplicaSet": "inference",
-    "StatefulSet": "",
-    "DaemonSet": "",
-    "Job": "training",
-}
+_PLAIN = {"Deployment": "inference", "ReplicaSet": "inference", "StatefulSet": "", "DaemonSet": "", "Job": "training"}
 VOLCANO_JOBS = "batch.volcano.sh/"
 
 
 class Template(msgspec.Struct, frozen=True):
-    """A pod as it would be made: where it is, its annotations, labels and containers.
-
-    Attributes:
-        path: of the template below the object, empty for a Pod. replicas: how many of it. name: of the role.
-    """
+    """A pod as it would be made: where it is, its annotations, labels and containers. ``path``: of the template below
+    the object, empty for a Pod. ``replicas``: how many of it. ``name``: of the role."""
 
     path: str
     name: str
@@ -60,12 +49,8 @@ class Template(msgspec.Struct, frozen=True):
 
 
 class Workload(msgspec.Struct, frozen=True):
-    """One object that makes pods.
-
-    Attributes:
-        service_type: ``inference``, ``training`` or empty, by annotation and kind.
-        annotations: of the object itself. spec: its spec.
-    """
+    """One object that makes pods. ``service_type``: ``inference``, ``training`` or empty, by annotation and kind.
+    ``annotations``: of the object itself. ``spec``: its spec."""
 
     name: str
     kind: str
@@ -77,11 +62,8 @@ class Workload(msgspec.Struct, frozen=True):
 
 
 def objects(text: str | bytes, file: str | None) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """(place, object) of a file: one object, a List, or several YAML documents.
-
-    Raises:
-        BadInput: ``empty_workload`` or a malformed text.
-    """
+    """(place, object) of a file: one object, a List, or several YAML documents. Raises BadInput: ``empty_workload`` or
+    a malformed text."""
     documents = load_documents(as_text(text, file), file)
     if not documents:
         raise BadInput("empty_workload", "the file holds no object", file=file, hint="give a Kubernetes object or List")
@@ -106,14 +88,12 @@ def workload_of(document: Mapping[str, Any], name: str) -> Workload | None:
     elif volcano:
         templates = tuple(
             _template(
-                mapping(task.get("template")),
-                f"spec.tasks[{i}].template",
-                str(task.get("name") or f"default{i}"),
+                mapping(task.get("template")), f"spec.tasks[{i}].template", str(task.get("name") or f"default{i}"),
                 integer(task.get("replicas"), 1),
             )
             for i, task in enumerate(sequence(spec.get("tasks")))
             if isinstance(task, Mapping)
-        )
+        )  # fmt: skip
     elif kind in _PLAIN:
         count = spec.get("parallelism") if kind == "Job" else spec.get("replicas")
         templates = (_template(mapping(spec.get("template")), "spec.template", "", integer(count, 1)),)
@@ -148,6 +128,5 @@ def integer(value: Any, default: int) -> int:
 
 
 def texts(value: Any) -> dict[str, str]:
-    """Annotations as text."""
     shown = {True: "true", False: "false"}
     return {str(k): shown[v] if isinstance(v, bool) else str(v) for k, v in mapping(value).items() if v is not None}

@@ -1,7 +1,5 @@
 """One thing that lint has found."""
 
-from __future__ import annotations
-
 import enum
 
 import msgspec
@@ -18,12 +16,9 @@ class Severity(enum.StrEnum):
 
 
 class Finding(msgspec.Struct, frozen=True, gc=False, kw_only=True):
-    """What is wrong, where, and what would be right.
-
-    Attributes:
-        code: stable machine word. object: ``Kind namespace/name``, or the policy.
-        path: pointer below the object (``spec.tasks[0].policies``). fix: what to write.
-    """
+    """What is wrong, where, and what would be right. ``code``: stable machine word. ``object``: ``Kind
+    namespace/name``, or the policy. ``path``: pointer below the object (``spec.tasks[0].policies``). ``fix``: what to
+    write."""
 
     severity: Severity
     code: str
@@ -33,17 +28,12 @@ class Finding(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     fix: str
 
     def to_json(self) -> dict[str, str]:
-        """The document of the command line."""
         return {name: str(getattr(self, name)) for name in self.__struct_fields__}
 
 
 def unreadable(error: BadInput, name: str) -> Finding:
     """Input that a session would refuse, as a finding."""
     return Finding(
-        severity=Severity.ERROR,
-        code=error.code,
-        object=name,
-        path=(error.path or "").lstrip("."),
-        message=error.message,
-        fix=error.hint or "",
-    )
+        severity=Severity.ERROR, code=error.code, object=name, path=(error.path or "").lstrip("."),
+        message=error.message, fix=error.hint or "",
+    )  # fmt: skip

@@ -1,7 +1,5 @@
 """Volcano Jobs as gangs: is it one, and what happens when it loses a member."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from typing import Any
 

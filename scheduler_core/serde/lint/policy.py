@@ -1,7 +1,5 @@
 """Lint of a policy: what is accepted and does not do what it looks like."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -30,11 +28,7 @@ _NO_POLICY = ("malformed_text", "malformed_yaml", "malformed_json", "malformed_p
 
 
 def lint_policy(text: str | bytes, file: str | None = None) -> list[Finding]:
-    """Findings of a policy, in the order of the rules.
-
-    Raises:
-        BadInput: the text is no policy at all.
-    """
+    """Findings of a policy, in the order of the rules. Raises BadInput: the text is no policy at all."""
     faults: list[BadInput] = []
     try:
         policy = parse_policy(text, file, faults=faults)
@@ -47,11 +41,9 @@ def lint_policy(text: str | bytes, file: str | None = None) -> list[Finding]:
     found += [_warning("no-effect", "", warning, "remove it") for warning in policy.warnings]
     if not any(fault.code in _LEFT_OUT for fault in faults):
         found += [
-            *_order(policy),
-            *_companions(policy, plugins),
-            *_contradictions(policy, plugins),
+            *_order(policy), *_companions(policy, plugins), *_contradictions(policy, plugins),
             *_victims(policy, plugins),
-        ]
+        ]  # fmt: skip
     return [*found, *_shapes(policy, plugins), *_windows(policy, plugins)]
 
 

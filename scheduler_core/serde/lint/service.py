@@ -1,7 +1,5 @@
 """What a workload is for, who may take it, and where its annotations arrive."""
 
-from __future__ import annotations
-
 import difflib
 from collections.abc import Iterator
 
@@ -17,7 +15,6 @@ _KNOWN_TYPES = ("", *(kind.value for kind in ServiceType))
 
 
 def lint_service(workload: Workload) -> Iterator[Finding]:
-    """Service type, protection, queue and scheduler."""
     yield from _service_type(workload, workload.annotations.get(keys.SERVICE_TYPE), _note(keys.SERVICE_TYPE))
     if not workload.is_volcano_job and workload.kind != "Pod":
         for template in workload.templates:

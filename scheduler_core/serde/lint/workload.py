@@ -1,30 +1,96 @@
-"""Lint of workloads: Deployments, Jobs, pods and queues that a cluster takes and that do not behave as they read.
+"""Lint of workloads: Deployments, Jobs, pods and queues that a cluster takes and that do not behave as they read. Rules
+are asked of each object alone, as it would be applied; what other objects say is not known here."""
 
-Rules are asked of each object alone, as it would be applied; what other objects say is not known here.
-"""
-
-from __future__ import annotations
-
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from scheduler_core.model.errors import BadInput
+from scheduler_core.serde.kubernetes import annotations as keys
 from scheduler_core.serde.kubernetes.builder import DEFAULT_SCHEDULERS, SnapshotBuilder
+from scheduler_core.serde.kubernetes.decode import decode
+from scheduler_core.serde.kubernetes.job import RawJob, unsupported_in
+from scheduler_core.serde.kubernetes.pod_spec import RawPodSpec
+from scheduler_core.serde.kubernetes.podgroup import read_pod_group
+from scheduler_core.serde.kubernetes.quantities import read_card_counts
+from scheduler_core.serde.kubernetes.unsupported import of_marks, of_pod_spec
 from scheduler_core.serde.lint.cards import lint_cards
-from scheduler_core.serde.lint.documents import objects, workload_of
-from scheduler_core.serde.lint.finding import Finding, unreadable
+from scheduler_core.serde.lint.documents import Workload, mapping, objects, texts, workload_of
+from scheduler_core.serde.lint.finding import Finding, Severity, unreadable
 from scheduler_core.serde.lint.gangs import lint_job
-from scheduler_core.serde.lint.queues import lint_queue
 from scheduler_core.serde.lint.service import lint_service
-from scheduler_core.serde.lint.unsupported import lint_pod_group, lint_unsupported
+
+
+def lint_unsupported(document: Mapping[str, Any], workload: Workload, schedulers: tuple[str, ...]) -> Iterator[Finding]:
+    """The first field that keeps a gang waiting with reason NotSupported: of each template of a workload that names one
+    of the ``schedulers``, and of its Job."""
+    if workload.is_volcano_job:
+        field = unsupported_in(decode(document, RawJob))
+        if field:
+            yield _finding(workload.name, field)
+        return
+    for template in workload.templates:
+        spec = decode(template.spec, RawPodSpec)
+        if spec.scheduler_name not in schedulers:
+            continue
+        place = template.at("spec")
+        labels = template.labels
+        field = of_pod_spec(spec, place) or of_marks(labels, template.annotations, template.at("metadata"))
+        if field:
+            yield _finding(workload.name, field)
+
+
+def lint_pod_group(document: Mapping[str, Any], name: str) -> Iterator[Finding]:
+    """The same of a PodGroup."""
+    field = read_pod_group(document).group.unsupported
+    if field:
+        yield _finding(name, field)
+
+
+def _finding(name: str, field: str) -> Finding:
+    return Finding(
+        severity=Severity.ERROR,
+        code="not-supported",
+        object=name,
+        path=field,
+        message=f"{field}: the scheduler does not act on this field, so the gang waits with reason NotSupported",
+        fix=f"leave {field.rpartition('.')[2]} out, or name a schedulerName that acts on it",
+    )
+
+
+def lint_queue(document: Mapping[str, Any], name: str) -> Iterator[Finding]:
+    """Its card quota, and what the tide does with it."""
+    notes = texts(mapping(document.get("metadata")).get("annotations"))
+    spec = mapping(document.get("spec"))
+    path = f"metadata.annotations[{keys.CARD_QUOTA!r}]"
+    if keys.CARD_QUOTA not in notes:
+        yield Finding(
+            severity=Severity.INFO, code="no-card-quota", object=name, path="metadata.annotations",
+            message="the queue has no card quota: pods that name their card get none of it",
+            fix=f"{keys.CARD_QUOTA}: '{{\"<card type>\": <how many>}}'",
+        )  # fmt: skip
+    else:
+        try:
+            read_card_counts(notes[keys.CARD_QUOTA], path)
+        except (ValueError, BadInput) as error:
+            yield Finding(
+                severity=Severity.ERROR, code="bad-card-quota", object=name, path=path, message=str(error),
+                fix=f"{keys.CARD_QUOTA}: '{{\"NVIDIA-H200\": 8}}'",
+            )  # fmt: skip
+    kind, reclaimable = notes.get(keys.OWN_SERVICE_TYPE, ""), spec.get("reclaimable")
+    if kind == "inference" and reclaimable is not False:
+        yield Finding(
+            severity=Severity.WARNING, code="inference-reclaimable", object=name, path="spec.reclaimable",
+            message="an inference queue that others may take from", fix="reclaimable: false",
+        )  # fmt: skip
+    if kind == "training" and reclaimable is False:
+        yield Finding(
+            severity=Severity.WARNING, code="training-not-reclaimable", object=name, path="spec.reclaimable",
+            message="a training queue that keeps its cards when inference needs them", fix="reclaimable: true",
+        )  # fmt: skip
 
 
 def lint_workloads(text: str | bytes, file: str | None = None) -> list[Finding]:
-    """Findings of all objects of a file, object by object.
-
-    Raises:
-        BadInput: the file holds no Kubernetes objects.
-    """
+    """Findings of all objects of a file, object by object. Raises BadInput: the file holds no Kubernetes objects."""
     found: list[Finding] = []
     looked_at = False
     for path, document in objects(text, file):

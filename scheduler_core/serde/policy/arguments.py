@@ -1,7 +1,5 @@
 """Arguments of plugins and actions against what they declare."""
 
-from __future__ import annotations
-
 import difflib
 from collections.abc import Iterable
 from typing import Any
@@ -38,11 +36,8 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
 
 
 def checked(argument: Argument, field: Field) -> Any:
-    """The value of ``field`` in the declared type.
-
-    Raises:
-        ValueError: it has another type or is out of bounds; the text says what would be right.
-    """
+    """The value of ``field`` in the declared type. Raises ValueError: it has another type or is out of bounds; the text
+    says what would be right."""
     value = field.value
     match argument.type:
         case "bool":

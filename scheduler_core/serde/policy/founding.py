@@ -1,7 +1,5 @@
 """The policy of the founding document on tidal scheduling: what is used where no other is given."""
 
-from __future__ import annotations
-
 FOUNDING_POLICY = """\
 actions: "enqueue, allocate, backfill, reclaim"
 tiers:

@@ -2,10 +2,7 @@
 
 Score plugins become weights of ``nodeorder`` or plugins of their own; filters are what ``predicates`` checks anyway;
 the sorter becomes ``priority``. Anything else is an error that names it: a scheduler that leaves out a rule silently is
-worse than one that does not start.
-"""
-
-from __future__ import annotations
+worse than one that does not start."""
 
 from scheduler_core.serde.policy.arguments import did_you_mean
 from scheduler_core.serde.policy.tree import Field, Source
@@ -34,22 +31,11 @@ _WEIGHTS = {
 # Checked by predicates or by every action, whatever the file says.
 _ALWAYS = frozenset(
     {
-        "NodeResourcesFit",
-        "NodeAffinity",
-        "NodeName",
-        "NodePorts",
-        "NodeUnschedulable",
-        "TaintToleration",
-        "InterPodAffinity",
-        "PodTopologySpread",
-        "VolumeBinding",
-        "VolumeZone",
-        "NodeVolumeLimits",
-        "VolumeRestrictions",
-        "PrioritySort",
-        "DefaultBinder",
+        "NodeResourcesFit", "NodeAffinity", "NodeName", "NodePorts", "NodeUnschedulable", "TaintToleration",
+        "InterPodAffinity", "PodTopologySpread", "VolumeBinding", "VolumeZone", "NodeVolumeLimits",
+        "VolumeRestrictions", "PrioritySort", "DefaultBinder",
     }
-)
+)  # fmt: skip
 _OWN_PLUGIN = {
     "RequestedToCapacityRatio": "requested-to-capacity-ratio",
     "Coscheduling": "coscheduling",
@@ -58,50 +44,23 @@ _OWN_PLUGIN = {
 _POD_BY_POD = frozenset({"Coscheduling", "DefaultPreemption"})
 _POINTS = frozenset(
     {
-        "queueSort",
-        "preEnqueue",
-        "preFilter",
-        "filter",
-        "postFilter",
-        "preScore",
-        "score",
-        "reserve",
-        "permit",
-        "preBind",
-        "bind",
-        "postBind",
-        "multiPoint",
+        "queueSort", "preEnqueue", "preFilter", "filter", "postFilter", "preScore", "score", "reserve", "permit",
+        "preBind", "bind", "postBind", "multiPoint",
     }
-)
+)  # fmt: skip
 _KEYS = frozenset(
     {
-        "kind",
-        "apiVersion",
-        "leaderElection",
-        "clientConnection",
-        "profiles",
-        "plugins",
-        "pluginConfig",
-        "parallelism",
-        "healthzBindAddress",
-        "metricsBindAddress",
-        "enableProfiling",
-        "enableContentionProfiling",
-        "percentageOfNodesToScore",
-        "podInitialBackoffSeconds",
-        "podMaxBackoffSeconds",
-        "schedulerName",
+        "kind", "apiVersion", "leaderElection", "clientConnection", "profiles", "plugins", "pluginConfig",
+        "parallelism", "healthzBindAddress", "metricsBindAddress", "enableProfiling", "enableContentionProfiling",
+        "percentageOfNodesToScore", "podInitialBackoffSeconds", "podMaxBackoffSeconds", "schedulerName",
         "disablePreemption",
     }
-)
+)  # fmt: skip
 
 
 def translate(root: Field, source: Source) -> Field:
-    """The tree of an equivalent ``volcano-scheduler.conf``; values keep their lines.
-
-    Raises:
-        BadInput: ``no_equivalent`` for a plugin that has none, ``malformed_policy``.
-    """
+    """The tree of an equivalent ``volcano-scheduler.conf``; values keep their lines. Raises BadInput: ``no_equivalent``
+    for a plugin that has none, ``malformed_policy``."""
     fields = root.fields or {}
     for key, field in fields.items():
         if key not in _KEYS:
@@ -153,13 +112,7 @@ def _entries(sets: Field, source: Source) -> list[tuple[str, Field, bool]]:
 
 
 def _take(
-    point: str,
-    name: str,
-    entry: Field,
-    enabled: bool,
-    weights: dict[str, Field],
-    own: dict[str, Field],
-    source: Source,
+    point: str, name: str, entry: Field, enabled: bool, weights: dict[str, Field], own: dict[str, Field], source: Source
 ) -> None:
     given = (entry.fields or {}).get("weight")
     scores = point in ("score", "multiPoint")

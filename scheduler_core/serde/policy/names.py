@@ -1,7 +1,5 @@
 """The names that a policy may use."""
 
-from __future__ import annotations
-
 from functools import lru_cache
 
 import msgspec
@@ -26,8 +24,6 @@ def known_names() -> Names:
     """The built-in names and those that installed packages add by entry points."""
     plugins, actions = with_entry_points(PLUGINS, ACTIONS)
     return Names(
-        plugins,
-        actions,
-        frozenset(KNOWN_PLUGINS_NOT_BUILT) - plugins.keys(),
+        plugins, actions, frozenset(KNOWN_PLUGINS_NOT_BUILT) - plugins.keys(),
         frozenset(KNOWN_ACTIONS_NOT_BUILT) - actions.keys(),
-    )
+    )  # fmt: skip

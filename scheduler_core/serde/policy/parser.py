@@ -1,11 +1,6 @@
-"""Reads a policy and checks every name and value in it.
-
-An unknown action, plugin, switch or argument is an error that names the nearest known one and its line. With
-``compatibility: volcano`` it is a warning and has no effect, as it has none upstream; an unknown action stays an error
-there too.
-"""
-
-from __future__ import annotations
+"""Reads a policy and checks every name and value in it. An unknown action, plugin, switch or argument is an error that
+names the nearest known one and its line. With ``compatibility: volcano`` it is a warning and has no effect, as it has
+none upstream; an unknown action stays an error there too."""
 
 import re
 from typing import Any
@@ -44,8 +39,7 @@ def parse_policy(text: str | bytes, file: str | None = None, *, faults: list[Bad
             of it at once. None = the first one is raised.
 
     Raises:
-        BadInput: with file, line and path of the first thing that cannot be used.
-    """
+        BadInput: with file, line and path of the first thing that cannot be used."""
     source = Source(file)
     plain = as_text(text, file)
     root, inner = _unwrapped(read_tree(plain, source), plain, source)
@@ -94,14 +88,9 @@ class _Parser:
         profiles = self._profiles()
         tiers = self._tiers(self.fields.get("tiers"), self.root) if "tiers" in self.fields or not profiles else ()
         return Policy(
-            actions=actions,
-            tiers=tiers,
-            profiles=profiles,
-            action_arguments=self._configurations(),
-            compatibility=self._compatibility(),
-            source=text,
-            warnings=tuple(self.warnings),
-        )
+            actions=actions, tiers=tiers, profiles=profiles, action_arguments=self._configurations(),
+            compatibility=self._compatibility(), source=text, warnings=tuple(self.warnings),
+        )  # fmt: skip
 
     # --- parts --------------------------------------------------------------------------------------------------------
 

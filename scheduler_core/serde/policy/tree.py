@@ -25,8 +25,7 @@ class Field(msgspec.Struct):
     Attributes:
         value: plain Python value. line: from 1. path: pointer, empty for the root.
         fields: children of a mapping; None if it is none. items: children of a list; None if it is none.
-        block: the value is a literal block, its text begins on the line after ``line``.
-    """
+        block: the value is a literal block, its text begins on the line after ``line``."""
 
     value: Any
     line: int
@@ -43,20 +42,13 @@ class Source:
         self.file = file
 
     def error(self, code: str, message: str, at: Field, *, hint: str | None = None) -> BadInput:
-        """A :class:`BadInput` at the place of ``at``."""
         value = at.value if at.fields is None and at.items is None else None
         return BadInput(code, message, file=self.file, path=at.path or None, line=at.line, value=value, hint=hint)
 
 
 def read_tree(text: str, source: Source, first_line: int = 1) -> Field:
-    """Parse one YAML document.
-
-    Args:
-        first_line: line of the file on which ``text`` begins (a policy inside a ConfigMap begins further down).
-
-    Raises:
-        BadInput: ``malformed_yaml``, ``duplicate_key``.
-    """
+    """Parse one YAML document. ``first_line``: line of the file on which ``text`` begins (a policy inside a ConfigMap
+    begins further down). Raises BadInput: ``malformed_yaml``, ``duplicate_key``."""
     if text.count("\n") > MOST_LINES:
         message = f"the text has more than {MOST_LINES} lines"
         raise BadInput("malformed_yaml", message, file=source.file, line=first_line + MOST_LINES)
@@ -84,11 +76,7 @@ def _field(node: yaml.Node, path: str, first_line: int, source: Source, construc
             if len(path) + len(key) > LONGEST_PATH:
                 what = f"the keys that lead to a value have more than {LONGEST_PATH} characters together"
                 raise BadInput(
-                    "malformed_yaml",
-                    what,
-                    file=source.file,
-                    path=path,
-                    line=int(key_node.start_mark.line) + first_line,
+                    "malformed_yaml", what, file=source.file, path=path, line=int(key_node.start_mark.line) + first_line
                 )
             below = child(path, key).lstrip(".")
             if key in fields:

@@ -1,9 +1,5 @@
-"""Nodes of the openb trace: ``sn,cpu_milli,memory_mib,gpu,model``.
-
-Source: Alibaba cluster-trace-gpu-v2023, published with the FGD paper (USENIX ATC 2023).
-"""
-
-from __future__ import annotations
+"""Nodes of the openb trace: ``sn,cpu_milli,memory_mib,gpu,model``. Source: Alibaba cluster-trace-gpu-v2023, published
+with the FGD paper (USENIX ATC 2023)."""
 
 from pathlib import Path
 
@@ -18,11 +14,8 @@ _COLUMNS = ("sn", "cpu_milli", "memory_mib", "gpu", "model")
 
 
 def read_nodes(path: Path) -> tuple[Node, ...]:
-    """The nodes, by name; ``model`` is the name of their card type.
-
-    Raises:
-        BadInput: a broken line, a name that is there twice, or no node at all.
-    """
+    """The nodes, by name; ``model`` is the name of their card type. Raises BadInput: a broken line, a name that is
+    there twice, or no node at all."""
     nodes: dict[str, Node] = {}
     for row in read_rows(path, _COLUMNS):
         name, model, count = row.text("sn"), row.text("model"), row.whole("gpu")
@@ -33,12 +26,9 @@ def read_nodes(path: Path) -> tuple[Node, ...]:
         if count and not model:
             raise row.error("model", f"is empty on a node with {count} cards", hint="the name of the card type")
         nodes[name] = Node(
-            name=name,
-            labels={PRODUCT_LABEL: model} if count else {},
-            cpu_milli=row.whole("cpu_milli"),
-            memory_mib=row.whole("memory_mib"),
-            cards=(NodeCards(model, GPU_RESOURCE, count),) if count else (),
-        )
+            name=name, labels={PRODUCT_LABEL: model} if count else {}, cpu_milli=row.whole("cpu_milli"),
+            memory_mib=row.whole("memory_mib"), cards=(NodeCards(model, GPU_RESOURCE, count),) if count else (),
+        )  # fmt: skip
     if not nodes:
         raise BadInput("bad_csv", "no nodes", file=str(path), hint="one line for each node below the header")
     return tuple(nodes[name] for name in sorted(nodes))

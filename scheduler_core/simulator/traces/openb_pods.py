@@ -1,10 +1,6 @@
 """Tasks of the openb trace.
-
-``name,cpu_milli,memory_mib,num_gpu,gpu_milli,gpu_spec,qos,pod_phase,creation_time,deletion_time,scheduled_time``,
-times in seconds. Source: Alibaba cluster-trace-gpu-v2023, published with the FGD paper (USENIX ATC 2023).
-"""
-
-from __future__ import annotations
+``name,cpu_milli,memory_mib,num_gpu,gpu_milli,gpu_spec,qos,pod_phase,creation_time,deletion_time,scheduled_time``, times
+in seconds. Source: Alibaba cluster-trace-gpu-v2023, published with the FGD paper (USENIX ATC 2023)."""
 
 from pathlib import Path
 
@@ -24,13 +20,9 @@ PRIORITY_CLASSES = {"Guaranteed": "pc-high", "LS": "pc-medium", "Burstable": "pc
 
 
 class TraceTask(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """One task of the trace.
-
-    Attributes:
-        card_milli: milli-cards in all, 0 for none; below 1000 a share of one card.
-        models: card types that will do, in the order of the file, each once; empty = any.
-        created: trace seconds. life: seconds from being scheduled (or made, where it never was) to its end.
-    """
+    """One task of the trace. ``card_milli``: milli-cards in all, 0 for none; below 1000 a share of one card.
+    ``models``: card types that will do, in the order of the file, each once; empty = any. ``created``: trace seconds.
+    ``life``: seconds from being scheduled (or made, where it never was) to its end."""
 
     name: str
     cpu_milli: int
@@ -44,11 +36,8 @@ class TraceTask(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
 
 def read_pods(path: Path) -> tuple[TraceTask, ...]:
-    """The tasks in the order of their arrival, then of their names.
-
-    Raises:
-        BadInput: a broken line, an unknown ``qos``, a name that is there twice, or no task at all.
-    """
+    """The tasks in the order of their arrival, then of their names. Raises BadInput: a broken line, an unknown ``qos``,
+    a name that is there twice, or no task at all."""
     tasks: dict[str, TraceTask] = {}
     for row in read_rows(path, _COLUMNS):
         task = _task(row)

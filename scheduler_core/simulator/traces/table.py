@@ -1,7 +1,5 @@
 """CSV with a known header, read strictly."""
 
-from __future__ import annotations
-
 import csv
 import math
 from collections.abc import Iterator
@@ -23,22 +21,14 @@ class Row:
         return self._values[column].strip()
 
     def whole(self, column: str) -> int:
-        """A whole number, zero or more.
-
-        Raises:
-            BadInput: ``bad_csv``.
-        """
+        """A whole number, zero or more. Raises BadInput: ``bad_csv``."""
         text = self.text(column)
         if not (text.isascii() and text.isdigit()):
             raise self.error(column, "is not a whole number of zero or more", hint="for example 8")
         return int(text)
 
     def number(self, column: str) -> float:
-        """A finite number, zero or more.
-
-        Raises:
-            BadInput: ``bad_csv``.
-        """
+        """A finite number, zero or more. Raises BadInput: ``bad_csv``."""
         try:
             value = float(self.text(column))
         except ValueError:
@@ -51,22 +41,13 @@ class Row:
         """The error that ``column`` of this line ``what``."""
         value = self.text(column)
         return BadInput(
-            "bad_csv",
-            f"{value!r} {what}",
-            file=self.file,
-            line=self.line,
-            path=column,
-            value=value,
-            hint=hint,
+            "bad_csv", f"{value!r} {what}", file=self.file, line=self.line, path=column, value=value, hint=hint
         )
 
 
 def read_rows(path: Path, columns: tuple[str, ...]) -> Iterator[Row]:
-    """The lines of ``path`` below its header, which must name all of ``columns``.
-
-    Raises:
-        BadInput: ``unreadable_file``, ``bad_csv`` for a missing column or a line with too few or too many fields.
-    """
+    """The lines of ``path`` below its header, which must name all of ``columns``. Raises BadInput: ``unreadable_file``,
+    ``bad_csv`` for a missing column or a line with too few or too many fields."""
     file = str(path)
     try:
         text = path.read_text(encoding="utf-8-sig")
@@ -80,27 +61,18 @@ def read_rows(path: Path, columns: tuple[str, ...]) -> Iterator[Row]:
     for column in columns:
         if column not in header:
             raise BadInput(
-                "bad_csv",
-                f"no column {column!r} in the header",
-                file=file,
-                line=1,
-                path=column,
-                value=",".join(header),
-                hint=f"the first line names the columns {','.join(columns)}",
-            )
+                "bad_csv", f"no column {column!r} in the header", file=file, line=1, path=column,
+                value=",".join(header), hint=f"the first line names the columns {','.join(columns)}",
+            )  # fmt: skip
     try:
         for fields in reader:
             if not fields:
                 continue
             if len(fields) != len(header):
                 raise BadInput(
-                    "bad_csv",
-                    f"{len(fields)} fields where the header has {len(header)}",
-                    file=file,
-                    line=reader.line_num,
-                    value=",".join(fields),
-                    hint="one field for each column",
-                )
+                    "bad_csv", f"{len(fields)} fields where the header has {len(header)}", file=file,
+                    line=reader.line_num, value=",".join(fields), hint="one field for each column",
+                )  # fmt: skip
             yield Row(file, reader.line_num, dict(zip(header, fields, strict=True)))
     except csv.Error as error:
         raise BadInput("bad_csv", str(error), file=file, line=reader.line_num) from None

@@ -1,7 +1,5 @@
 """A tide: the request rate of inference over time, ``seconds,qps``, in steps of any length."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np
@@ -22,8 +20,7 @@ class TideCurve:
     Parameters
     ----------
     seconds, rates : float64 (K,)
-        Points of the curve, seconds ascending; between two points it is a straight line.
-    """
+        Points of the curve, seconds ascending; between two points it is a straight line."""
 
     def __init__(self, seconds: npt.NDArray[np.float64], rates: npt.NDArray[np.float64]) -> None:
         span = seconds[-1] - seconds[0]
@@ -35,7 +32,6 @@ class TideCurve:
         self._water = np.concatenate(([0.0], np.cumsum(steps))) / steps.sum()
 
     def level(self, share: float) -> float:
-        """Level at ``share`` of the day, 0 to 1."""
         return float(np.interp(share, self._share, self._level))
 
     def arrival(self, share: float) -> float:
@@ -53,11 +49,8 @@ class TideCurve:
 
 
 def read_tide(path: Path) -> TideCurve:
-    """Read a curve.
-
-    Raises:
-        BadInput: a broken line, times that do not rise, fewer than two points, or a rate that is always zero.
-    """
+    """Read a curve. Raises BadInput: a broken line, times that do not rise, fewer than two points, or a rate that is
+    always zero."""
     seconds: list[float] = []
     rates: list[float] = []
     for row in read_rows(path, ("seconds", "qps")):
