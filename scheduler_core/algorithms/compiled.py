@@ -108,6 +108,16 @@ def compiled_inline(function: F) -> F:
     return cast("F", numba.njit(nogil=True, inline="always")(function))
 
 
+def direct(function: F) -> F:
+    """The code that the function was compiled to, where it was for one set of types only; else the function itself.
+    Only for arguments of the very types, contiguous arrays included, that the function was called with before: they are
+    not checked any more. Takes no keyword arguments."""
+    versions = getattr(function, "overloads", None)
+    if versions is None or len(versions) != 1:
+        return function
+    return cast("F", next(iter(versions.values())).entry_point)
+
+
 @compiled_inline
 def int64(value: Any) -> Any:
     """A number of 32 bits or a literal as what a compiled function is given elsewhere too."""

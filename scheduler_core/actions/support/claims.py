@@ -5,7 +5,6 @@ alike and ask for one card type at most. Any other gang is served by the caller 
 order. Where several units have to be weighed against each other the search outside the loop does that."""
 
 from collections.abc import Callable
-from typing import Any, TypeVar, cast
 
 import numpy as np
 
@@ -16,6 +15,7 @@ from scheduler_core.actions.support.policy_forms import TASK_POINTS, PolicyForms
 from scheduler_core.actions.support.search_state import State
 from scheduler_core.actions.support.turns import CompiledTurns
 from scheduler_core.actions.support.victim_search import VictimSearch
+from scheduler_core.algorithms.compiled import direct
 from scheduler_core.algorithms.protection import system_rule
 from scheduler_core.algorithms.victims_heap import KEY, Heap
 from scheduler_core.algorithms.victims_room import LEVEL, NEVER, PLENTY, WORK
@@ -59,21 +59,6 @@ from scheduler_core.framework.kernels.terms import OWN
 from scheduler_core.framework.session import Session
 from scheduler_core.state.cluster import Place
 from scheduler_core.state.status import CHARGED, Bools, Index, Ints, TaskStatus
-
-# Calling a compiled function without having the types of its arguments looked up each time. For a function that takes
-# many arrays in bundles this look-up costs ten times what the call does.
-F = TypeVar("F", bound=Callable[..., Any])
-
-
-def direct(function: F) -> F:
-    """The code that the function was compiled to, where it was for one set of types only; else the function itself.
-    Only for arguments of the very types, contiguous arrays included, that the function was called with before: they are
-    not checked any more. Takes no keyword arguments."""
-    versions = getattr(function, "overloads", None)
-    if versions is None or len(versions) != 1:
-        return function
-    return cast("F", next(iter(versions.values())).entry_point)
-
 
 # Levels of all kinds are kept for so many (level, node) pairs at most; kinds beyond go through Python.
 _MOST_PAIRS = 600_000

@@ -24,7 +24,7 @@ from scheduler_core.actions.support.policy_forms import (
 )
 from scheduler_core.actions.support.reservations import settle_promises
 from scheduler_core.algorithms.best_of_blocks import NOWHERE, set_all
-from scheduler_core.algorithms.direct_call import direct
+from scheduler_core.algorithms.compiled import direct
 from scheduler_core.framework.forms import GangShare, Members, ReadyKey, Term
 from scheduler_core.framework.gang_columns import waiting_tasks
 from scheduler_core.framework.kernels import tables
