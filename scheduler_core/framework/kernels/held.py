@@ -40,15 +40,7 @@ class Held(OneAddress):
 
 
 @compiled
-def hold(
-    tables: Tables,
-    quota: Quota,
-    scores: Scores,
-    views: Views,
-    turns: Turns,
-    rules: Rules,
-    act: Ints,
-) -> Held:
+def hold(tables: Tables, quota: Quota, scores: Scores, views: Views, turns: Turns, rules: Rules, act: Ints) -> Held:
     """Everything that is read and written; ``act`` int64 (4,), what to do."""
     return Held(tables, quota, scores, views, turns, rules, act)
 

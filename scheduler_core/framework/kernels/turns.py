@@ -228,14 +228,7 @@ def _goes_before(turns: Turns, a: int, b: int) -> bool:
 
 
 @compiled_apart
-def take_turns(
-    tables: Tables,
-    quota: Quota,
-    scores: Scores,
-    views: Views,
-    turns: Turns,
-    rules: Rules,
-) -> int:
+def take_turns(tables: Tables, quota: Quota, scores: Scores, views: Views, turns: Turns, rules: Rules) -> int:
     """Serve gangs until none is left or something has to be asked; called again it goes on where it stopped."""
     classes, tasks, gangs, ledger, log = tables.classes, tables.tasks, tables.gangs, tables.ledger, tables.log
     while True:
@@ -406,15 +399,7 @@ def place_task(tables: Tables, quota: Quota, scores: Scores, views: Views, rules
 
 
 @compiled_loop
-def _place(
-    tables: Tables,
-    quota: Quota,
-    scores: Scores,
-    views: Views,
-    rules: Rules,
-    alone: bool,
-    task: int,
-) -> int:
+def _place(tables: Tables, quota: Quota, scores: Scores, views: Views, rules: Rules, alone: bool, task: int) -> int:
     """Allocate the task where it fits at once, else promise it a place; 1, 0 when there is none, or what is asked.
 
     ``alone``: Python says something of this very task, see ``Views.only``.
@@ -459,14 +444,7 @@ def _place(
 
 @compiled_loop
 def take_on(
-    tables: Tables,
-    scores: Scores,
-    views: Views,
-    rules: Rules,
-    task: int,
-    view: int,
-    node: int,
-    later: bool,
+    tables: Tables, scores: Scores, views: Views, rules: Rules, task: int, view: int, node: int, later: bool
 ) -> int:
     """Give the task a place on a node where it fits by the view; 1, or what is asked."""
     nodes, cards, classes, tasks = tables.nodes, tables.cards, tables.classes, tables.tasks
