@@ -23,14 +23,13 @@ REMOVE: Any = np.int64(-1)
 
 
 @compiled_loop
-def choose(
-    cards: Cards, tasks: Tasks, task: int, card: int, node: int, whole: int, share: int, later: bool, wish: int
-) -> None:
-    """Note in ``tasks.words`` which cards the task takes: a share the fullest with room for it, whole ones the first.
+def choose(cards: Cards, tasks: Tasks, task: int, whole: int, share: int, later: bool, wish: int) -> None:
+    """Note in ``tasks.words`` which cards a task takes there: a share the fullest with room for it, whole ones the first.
 
     ``wish``: the card that a share takes instead if it has room, -1 = none. As
     :func:`scheduler_core.state.card_table.choose_cards`; that there is room was tested before.
     """
+    card, node = tasks.card[task], tasks.node[task]
     first, wanted, least = cards.start[card, node], 1 if share else whole, MILLI + 1
     found = -1
     for i in range(cards.counts[card, node]):

@@ -460,7 +460,7 @@ def take_on(
         wish, share = NONE, classes.share[cls]
         if share and scores.fragments.before.shape[0]:
             wish = wished_card(nodes, cards, classes, scores.fragments, cls, view, node)
-        choose(cards, tasks, task, card, node, classes.whole[cls], share, later, wish)
+        choose(cards, tasks, task, classes.whole[cls], share, later, wish)
         if rules.asks_cards:
             _wear(tasks, views, task)
     tasks.status[task] = PIPELINED if later else ALLOCATED
