@@ -24,7 +24,7 @@ REMOVE: Any = np.int64(-1)
 
 @compiled_loop
 def choose(cards: Cards, tasks: Tasks, task: int, whole: int, share: int, later: bool, wish: int) -> None:
-    """Note in ``tasks.words`` which cards a task takes there: a share the fullest with room for it, whole ones the first.
+    """Note in ``tasks.words`` the cards that a task takes there: for a share the fullest with room, else the first.
 
     ``wish``: the card that a share takes instead if it has room, -1 = none. As
     :func:`scheduler_core.state.card_table.choose_cards`; that there is room was tested before.
