@@ -6,12 +6,11 @@ Source: volcano-semantics 1.4 and the recommended rule of 1.5: "no plugin has de
 
 import enum
 from collections.abc import Callable, Iterable, Sequence
-from functools import lru_cache
 from typing import Any, Protocol
 
 import msgspec
 
-from scheduler_core.framework.extension_points import EXTENSION_POINTS, ExtensionPoint, points_of
+from scheduler_core.framework.extension_points import EXTENSION_POINTS, points_of
 from scheduler_core.framework.plugin import Plugin
 from scheduler_core.model.decision import Vote
 from scheduler_core.state.status import Bools
@@ -59,12 +58,6 @@ def guards(point: str, call: Callable[..., Any]) -> bool:
     return point in getattr(getattr(call, "__self__", None), "guards", ())
 
 
-@lru_cache(maxsize=256)
-def _points_of(plugin: type[Plugin]) -> tuple[ExtensionPoint, ...]:
-    """The points for which a class of plugins has a function."""
-    return points_of(plugin)
-
-
 class Hooks:
     """Registered functions by extension point: a list of tiers, each a list of (plugin name, function). ``compat``:
     combine victims with upstream's defects."""
@@ -74,7 +67,7 @@ class Hooks:
         self._tiers: dict[str, list[list[Hook]]] = {point.name: [[] for _ in tiers] for point in EXTENSION_POINTS}
         for number, tier in enumerate(tiers):
             for plugin, switches in tier:
-                for point in _points_of(type(plugin)):  # type: ignore[arg-type]  # a class is hashable
+                for point in points_of(type(plugin)):
                     if not point.switch or switches.get(point.switch, True):
                         self._tiers[point.name][number].append((plugin.name, getattr(plugin, point.name)))
         self._flat: dict[str, list[Hook]] = {

@@ -267,12 +267,17 @@ EXTENSION_POINTS: tuple[ExtensionPoint, ...] = tuple(
 )
 # Names that are taken for one another.
 _ALIKE = 0.8
+_POINTS_OF: dict[type, tuple[ExtensionPoint, ...]] = {}
 POINTS: dict[str, ExtensionPoint] = {point.name: point for point in EXTENSION_POINTS}
 
 
 def points_of(plugin: type) -> tuple[ExtensionPoint, ...]:
     """The points at which a class of plugins takes part."""
-    return tuple(point for point in EXTENSION_POINTS if getattr(plugin, point.name) is not _method(point))
+    known = _POINTS_OF.get(plugin)
+    if known is None:
+        known = tuple(point for point in EXTENSION_POINTS if getattr(plugin, point.name) is not _method(point))
+        _POINTS_OF[plugin] = known
+    return known
 
 
 def check_points(plugin: type) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -258,6 +259,8 @@ class _Vectors:
 
 def _named_columns(session: Session, terms: Sequence[Term], classes: Sequence[TaskClass]) -> Named:
     """Rows of what terms have by name."""
+    if all(term.resources is None and term.line is None for term in terms):
+        return _no_names(len(terms), len(session.nodes), session.compat)
     named = [term.resources for term in terms if term.resources is not None]
     none: Floats = np.zeros(0, dtype=np.float64)
     lines = [(none, none) if term.line is None else term.line for term in terms]
@@ -279,6 +282,14 @@ def _named_columns(session: Session, terms: Sequence[Term], classes: Sequence[Ta
         np.concatenate([none, *(height for _, height in lines)]),
         session.compat,
     )
+
+
+@lru_cache(maxsize=4)
+def _no_names(terms: int, size: int, upstream: bool) -> Named:
+    starts: Index = np.zeros(terms + 1, dtype=np.int32)
+    rows, none = np.zeros(0, dtype=np.int32), np.zeros(0, dtype=np.float64)
+    capacity, asked = np.zeros((0, size), dtype=np.int64), np.zeros((0, 0), dtype=np.int64)
+    return Named(starts, rows, starts[:1], rows, capacity, asked, none, starts, none, none, upstream)
 
 
 def share_columns(rows: ResourceRows | None, classes: Sequence[TaskClass]) -> Shares:

@@ -433,8 +433,9 @@ def _place(tables: Tables, quota: Quota, scores: Scores, views: Views, rules: Ru
                 found, most = node, score
         if found < 0:
             continue
-        for view in range(classes.view_start[cls], classes.view_start[cls + 1]):
-            if not _is_open(ledger, quota, classes, views, rules, queue, view):
+        first, last = classes.view_start[cls], classes.view_start[cls + 1]
+        for view in range(first, last):
+            if last - first > 1 and not _is_open(ledger, quota, classes, views, rules, queue, view):
                 continue
             if views.key[views.row[view + half if later else view], found] != NOWHERE:
                 return take_on(tables, scores, views, rules, task, view, found, later)
