@@ -55,7 +55,10 @@ class NodeScores:
         if scores is None or self._session.candidates.volatile(cls):
             known = next(iter(self._scores.values()), None)
             scores = tables.score_columns(self._session, [self._terms], [cls], [[]])
-            scores = scores if known is None else scores._replace(fragments=known.fragments)
+            if known is not None:
+                # What was scored last is told by the class's place, which is the same for each one here.
+                own, shared = scores.fragments, known.fragments
+                scores = scores._replace(fragments=own._replace(before=shared.before, place=shared.place))
             self._scores[cls.index] = scores
         return classes, scores
 

@@ -69,6 +69,13 @@ def test_fifty_where_nothing_changes_and_more_where_fragments_go():
     assert score((300,), 0.4) == 0
 
 
+def test_two_classes_with_the_same_cpu_and_memory_have_scores_of_their_own():
+    one, part = gang("one", 1, 1, "training"), gang("part", 1, 0.4, "training")
+    plugin = opened_on((1000, 400), [1], one, part)
+    classes = [plugin.kept.cluster.class_of(task_of(plugin.kept, f"ns/{name}-0")) for name in ("one", "part")]
+    assert [int(plugin.node_order(cls, slice(None))[0]) for cls in classes] == [50, 59]
+
+
 POLICY = Policy(actions=("allocate",), tiers=((PluginOption(name="gang"), PluginOption(name="fragmentation")),))
 
 
