@@ -14,25 +14,26 @@ from tidesched_web.scheduling.models import Reclaim
 from tidesched_web.scheduling.pipeline import inputs
 
 
-def used_cards(reclaim: Reclaim) -> dict[str, float]:
-    """Cards by queue of the pods that the session found in place."""
+def cards(reclaim: Reclaim, *, placed: bool) -> dict[str, float]:
+    """Cards by queue of the pods that the session found in place, or waiting."""
     snapshot, _ = inputs.read(reclaim.session)
     queues = {f"{group.namespace}/{group.name}": group.queue for group in snapshot.pod_groups}
     used = dict.fromkeys(queues.values(), 0.0)
     for pod in snapshot.pods:
-        if pod.node and pod.deleted is None and pod.card is not None:
+        if bool(pod.node) is placed and pod.deleted is None and pod.card is not None:
             used[queues[pod.group_key]] += pod.card.milli / 1000
     return used
 
 
-def check_receipt(reclaim: Reclaim, *, promised: int, folder: Path) -> dict[str, Any]:
+def check_receipt(reclaim: Reclaim, *, folder: Path) -> dict[str, Any]:
     """Quota and use before and after, in the row and in the bytes under the hash; returns what the bytes say."""
     said = json.loads(bytes(AuditEntry.objects.get(pk=reclaim.audit_entry_id).payload))["after"]
-    before = used_cards(reclaim)
+    before = cards(reclaim, placed=True)
     after = dict(before)
     for victim in reclaim.victims.all():
         after[victim.queue_name] -= victim.cards[CARD]
-    after[reclaim.queue_name] += promised
+    # The session may have come before the last pod of the reclaimer was there: it promises to those that were.
+    after[reclaim.queue_name] += cards(reclaim, placed=False)[reclaim.queue_name]
     snapshot, _ = inputs.read(reclaim.session)
     quota = {queue.name: queue.card_quota[CARD] / 1000 for queue in snapshot.queues if queue.card_quota}
     for queues in (said["queues"], reclaim.receipt["queues"]):
