@@ -218,6 +218,7 @@ class CompiledTurns:
         cls, where = self._of_slot[slot], self._views.where
         first = int(where[0])
         at = where[:count] if count > 1 else slice(first, first + 1)
+        self._tell()
         for given, call in self._own:
             given[:count] = call(cls, at)
 
@@ -361,7 +362,8 @@ class CompiledTurns:
         """Take in what a turn outside the loop has changed."""
         session, log = self._session, self._log
         changed = session.nodes.log[self._seen :]
-        while log.length[0] + len(changed) > len(log.nodes):
+        # The turn that goes on has asked for its room already.
+        while log.length[0] + len(changed) + 4 * len(self._turns.undo) > len(log.nodes):
             self._grow()
             log = self._log
         end = int(log.length[0])
