@@ -14,7 +14,7 @@ from functools import partial
 from typing import Any
 
 from bench.checks import check
-from bench.clock import clock
+from bench.sessions import session_seconds
 from bench.snapshots import BORN, GANG, Size, waiting
 from scheduler_core import Workspace, parse_policy, run_session
 from scheduler_core.model.decision import Bind
@@ -104,7 +104,7 @@ def _prepare(size: Size, policies: dict[str, str], by_card: bool) -> Callable[[]
     decided = {name: _decided(snapshot, policy, built, size, by_card or not name) for name, policy in parsed.items()}
 
     def seconds(name: str) -> float:
-        return _seconds(snapshot, parsed[name], built, decided[name])
+        return session_seconds(snapshot, parsed[name], built, decided[name])
 
     def measure() -> float:
         taken = {name: min(run) for name, run in _rounds(parsed, seconds).items()}
@@ -126,16 +126,7 @@ def _prepare_pods(size: Size, text: str) -> Callable[[], float]:
     built = Workspace()
     built.load(snapshot)
     decided = _decided(snapshot, policy, built, size, True)
-    return lambda: _seconds(snapshot, policy, built, decided) / size.tasks
-
-
-def _seconds(snapshot: Snapshot, policy: Policy, built: Workspace, decided: list[Bind]) -> float:
-    workspace = built.fork()
-    start = clock()
-    result, _ = run_session(snapshot, policy, now=BORN, workspace=workspace)
-    taken = clock() - start
-    assert list(result.binds) == decided, "the same session decided something else"
-    return taken
+    return lambda: session_seconds(snapshot, policy, built, decided) / size.tasks
 
 
 def _rounds(names: Iterable[str], seconds: Callable[[str], float]) -> dict[str, list[float]]:

@@ -10,7 +10,8 @@ from bench.checks import check
 from bench.clock import clock
 from bench.snapshots import BORN, CLASSES, GANG, Size, waiting
 from scheduler_core import Workspace, parse_policy, run_session
-from scheduler_core.model.decision import Result
+from scheduler_core.model.decision import Bind, Result
+from scheduler_core.model.policy import Policy
 from scheduler_core.model.snapshot import Snapshot
 from scheduler_core.serde.policy.founding import FOUNDING_POLICY
 
@@ -41,12 +42,14 @@ def _prepare(size: Size, classes: int) -> Callable[[], float]:
         assert not wrong, f"the plain scheduler decides otherwise: {wrong[:5]}"
     decided = list(result.binds)
 
-    def measure() -> float:
-        workspace = built.fork()
-        start = clock()
-        result, _ = run_session(snapshot, policy, now=BORN, workspace=workspace)
-        taken = clock() - start
-        assert list(result.binds) == decided, "the same session decided something else"
-        return taken
+    return lambda: session_seconds(snapshot, policy, built, decided)
 
-    return measure
+
+def session_seconds(snapshot: Snapshot, policy: Policy, built: Workspace, decided: list[Bind]) -> float:
+    """Time of a session with loaded tables, which decides what it decided before."""
+    workspace = built.fork()
+    start = clock()
+    result, _ = run_session(snapshot, policy, now=BORN, workspace=workspace)
+    taken = clock() - start
+    assert list(result.binds) == decided, "the same session decided something else"
+    return taken

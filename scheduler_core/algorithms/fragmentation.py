@@ -121,7 +121,7 @@ def best_card(
 @compiled_loop
 def _as_one_before(left: Ints, kind: Ints, card: int) -> bool:
     """A card before it is of the same type and as full, so that both score alike."""
-    for other in range(card):  # noqa: SIM110 - compiled
+    for other in range(card):  # noqa: SIM110 - compiled code takes no generator
         if left[other] == left[card] and kind[other] == kind[card]:
             return True
     return False

@@ -2,7 +2,7 @@
 
 A plugin that has :meth:`Plugin.compiled_form` says for an extension point what its function amounts to; the loops of
 :mod:`scheduler_core.framework.kernels` then decide the same without calling it. Where one of the functions that matter
-has no form, the session goes gang by gang through Python, and decides the same more slowly.
+has no form, the loop asks it and goes on, and decides the same more slowly.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ class GangShare(msgspec.Struct, frozen=True, gc=False):
 
 
 class ShareKey(msgspec.Struct, frozen=True, gc=False):
-    """``queue_order``: the queue with the smaller largest used part of a limit; at most one in a policy.
+    """``queue_order``: the queue with the smaller largest used part of a limit; several in a policy follow each other.
 
     Attributes:
         limits: int64 (rows, Q), ``NO_LIMIT`` = none.
@@ -89,14 +89,14 @@ class Members(msgspec.Struct, frozen=True, gc=False):
     """``job_ready``, ``job_pipelined``: minMember members are in place (or promised), for gangs without more demands.
 
     Attributes:
-        others: bool (G,), gangs of which more is demanded; they go through Python.
+        others: bool (G,), gangs of which more is demanded; they are asked about.
     """
 
     others: Bools
 
 
 class Silent(msgspec.Struct, frozen=True, gc=False):
-    """``job_pipelined``, ``job_enqueueable``: no say but about some gangs, which go through Python.
+    """``job_pipelined``, ``job_enqueueable``: no say but about some gangs, which are asked about.
 
     Attributes:
         others: bool (G,), gangs about which the function may decide.
