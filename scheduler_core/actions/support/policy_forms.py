@@ -142,7 +142,10 @@ class Kinds:
     def of_tasks(self, slots: Index) -> Ints:
         """int64: the kinds of some tasks."""
         tasks, gangs = self._session.tasks, self._session.gangs
-        return tasks.cls[slots].astype(np.int64) * len(self._said) + self._of_queue[gangs.queue[tasks.gang[slots]]]
+        cls = tasks.cls[slots].astype(np.int64)
+        if len(self._said) == 1:
+            return cls
+        return cls * len(self._said) + self._of_queue[gangs.queue[tasks.gang[slots]]]
 
     def cls(self, kind: int) -> TaskClass:
         return self._session.cluster.classes[kind // len(self._said)]

@@ -87,11 +87,14 @@ class CompiledTurns:
         self._task_kinds = kinds = Kinds(session)
         self._nodes, self._cards = tables.node_columns(session), tables.card_columns(session)
         self._gangs, self._ledger = tables.gang_columns(session), tables.ledger_columns(session)
-        self._numbers, place = np.unique(kinds.of_tasks(slots), return_inverse=True)
+        kind = kinds.of_tasks(slots)
+        used: Bools = np.zeros(len(kinds), dtype=np.bool_)
+        used[kind] = True
+        self._numbers, place = np.flatnonzero(used), (np.cumsum(used, dtype=np.int32) - 1)[kind]
         numbers = self._numbers.tolist()
         self._chosen = chosen = [kinds.cls(number) for number in numbers]
         self._classes = tables.class_columns(session, chosen, [kinds.nodes(number) for number in numbers])
-        self._tasks = tables.task_columns(session, slots, place.astype(np.int32))
+        self._tasks = tables.task_columns(session, slots, place)
         self._quota = tables.quota_columns(session, forms.allocatable or [], chosen)
         extra = [kinds.scores(number) for number in numbers]
         self._scores = tables.score_columns(session, forms.node_order, chosen, extra)
@@ -104,7 +107,8 @@ class CompiledTurns:
         self._order = GangOrder(session, np.flatnonzero(waiting).tolist()) if order is None else None
         asks = asked_of_gangs(session, forms)
         plain = waiting & (asks == 0)
-        plain[session.tasks.gang[slots[self._classes.volatile[place]]]] = False
+        if self._classes.volatile.any():
+            plain[session.tasks.gang[slots[self._classes.volatile[place]]]] = False
         self._rules = Rules(
             bool(forms.job_ready),
             any(isinstance(part, Members) for parts in forms.job_pipelined or () for part in parts),

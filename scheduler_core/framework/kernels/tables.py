@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import lru_cache
+from functools import cache, lru_cache
+from itertools import accumulate
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -138,7 +139,7 @@ class _Masks:
 
 
 def _starts(lengths: list[int]) -> Index:
-    return np.concatenate([[0], np.cumsum(lengths)]).astype(np.int32)
+    return np.array([0, *accumulate(lengths)], dtype=np.int32)
 
 
 def task_columns(session: Session, slots: Index, classes: Index) -> Tasks:
@@ -225,9 +226,17 @@ def score_columns(
 
 def _fragments(session: Session, given: tuple[Mix, Ints] | None) -> Fragments:
     """What a score by fragments needs, without an entry where there is none."""
-    mix, most = given or (Mix.empty(max(1, len(session.axes.cards))), np.ones(3, dtype=np.int64))
-    size = 0 if given is None else len(session.nodes)
-    scratch = int(session.cards.count.sum(axis=0).max(initial=0)) if size else 0
+    if given is None:
+        return _no_fragments()
+    return _new_fragments(*given, len(session.nodes), int(session.cards.count.sum(axis=0).max(initial=0)))
+
+
+@cache
+def _no_fragments() -> Fragments:
+    return _new_fragments(Mix.empty(1), np.ones(3, dtype=np.int64), 0, 0)
+
+
+def _new_fragments(mix: Mix, most: Ints, size: int, scratch: int) -> Fragments:
     return Fragments(
         mix,
         most,

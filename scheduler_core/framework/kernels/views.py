@@ -38,7 +38,11 @@ def best_node(
             views.ask[ASK_VIEW] = slot
             return NEEDS_VIEW
         if views.ask[ASK_STATE] != GIVEN:
-            changed = _changed_since(classes, views, log, view, later)
+            if 0 <= views.place[slot] == log.length[0] - 1:
+                views.where[0] = node = log.nodes[views.place[slot]]
+                changed = 1 if classes.masks[_mask(classes, view, later), node] else 0
+            else:
+                changed = _changed_since(classes, views, log, view, later)
             count = _fitting(nodes, cards, classes, views, view, later, changed)
             views.ask[ASK_COUNT], views.ask[ASK_CHANGED] = count, changed
             if count and scores.given.shape[0]:
