@@ -18,8 +18,6 @@ NOTHING, GIVEN = range(2)
 NO_TASK = -1
 # What :func:`best_node` and who calls it answer instead of a node while something has to be asked.
 NEEDS_SCORES, NEEDS_VIEW, NEEDS_TASK, NEEDS_CARDS = -2, -3, -4, -5
-# With more changes than this many times the nodes, all are looked at instead of those that changed.
-_REPAIR_TIMES = 2
 
 
 @compiled_loop
@@ -116,11 +114,11 @@ def _mask(classes: Classes, view: int, later: bool) -> int:
 @compiled_loop
 def _changed_since(classes: Classes, views: Views, log: Log, view: int, later: bool) -> int:
     """Put each node of the view's mask that has changed since it was last here into ``views.where`` once, all of them
-    the first time; return how many."""
+    the first time and after more changes than there are nodes; return how many."""
     where, seen, half = views.where, views.seen, classes.card.shape[0]
     mask, slot, count = classes.masks[_mask(classes, view, later)], view + half if later else view, 0
     place, end = views.place[slot], log.length[0]
-    if place < 0 or end - place > _REPAIR_TIMES * seen.shape[0]:
+    if place < 0 or end - place > seen.shape[0]:
         views.place[slot] = -1
         for node in range(seen.shape[0]):
             if mask[node]:
