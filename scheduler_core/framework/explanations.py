@@ -49,23 +49,24 @@ def _members(session: Session, gang: int) -> tuple[MemberCandidates, ...]:
     operations = list(statement.operations)
     statement.rollback(0)
     placed = [operation.task for operation in operations]
-    found = _by_class(session, placed)
+    found = _alike(session, placed)
     statement.repeat(operations)
-    found += _by_class(session, left)
+    found += _alike(session, left)
     statement.discard()
     return tuple(found)
 
 
-def _by_class(session: Session, tasks: list[int]) -> list[MemberCandidates]:
-    by_class: dict[int, list[int]] = {}
+def _alike(session: Session, tasks: list[int]) -> list[MemberCandidates]:
+    """The nodes of some tasks, once for those of one class of which plugins say the same."""
+    kinds: dict[tuple[int, bytes, bytes], list[int]] = {}
     for task in tasks:
-        by_class.setdefault(int(session.tasks.cls[task]), []).append(task)
+        mask, score = (b"" if said is None else said.tobytes() for said in session.candidates.of_task(task))
+        kinds.setdefault((int(session.tasks.cls[task]), mask, score), []).append(task)
     return [
         MemberCandidates(
-            pods=tuple(session.tasks.keys[task] for task in alike),
-            nodes=tuple(_nodes(session, session.cluster.classes[index])),
+            pods=tuple(session.tasks.keys[task] for task in alike), nodes=tuple(_nodes(session, alike[0]))
         )
-        for index, alike in sorted(by_class.items())
+        for _, alike in sorted(kinds.items())
     ]
 
 
@@ -108,16 +109,18 @@ def _queue_of(session: Session, name: str) -> str:
     return "" if group is None else group.queue
 
 
-def _nodes(session: Session, cls: TaskClass) -> list[NodeCandidate]:
-    """Every node by name: where a member fits, or the first thing that prevents it."""
-    labels = session.candidates.first_refusals(cls)
+def _nodes(session: Session, task: int) -> list[NodeCandidate]:
+    """Every node by name: where the member fits, or the first thing that prevents it."""
+    cls = session.cluster.class_of(task)
+    labels = session.candidates.first_refusals(task)
     view = session.candidates.view(cls)
+    only, extra = session.candidates.of_task(task)
     now, later = np.logical_or.reduce(view.now), np.logical_or.reduce(view.future)
     found = []
     for node, name in enumerate(session.axes.nodes):
-        if now[node] or later[node]:
-            fits = "now" if now[node] else "later"
-            found.append(NodeCandidate(node=name, fits=fits, score=float(view.score[node])))
+        if (now[node] or later[node]) and (only is None or only[node]):
+            score = view.score[node] if extra is None else view.score[node] + extra[node]
+            found.append(NodeCandidate(node=name, fits="now" if now[node] else "later", score=float(score)))
         elif labels[node]:
             found.append(NodeCandidate(node=name, refusal=labels[node]))
         else:
