@@ -18,10 +18,11 @@ from scheduler_core.framework.conflicts import find_conflict
 from scheduler_core.framework.disruption_budgets import DisruptionBudgets
 from scheduler_core.framework.events import quota_events
 from scheduler_core.framework.extender_client import ExtenderClient
-from scheduler_core.framework.plugin import Action, Plugin
+from scheduler_core.framework.own_plugins import names_own_plugins
+from scheduler_core.framework.plugin import Plugin
 from scheduler_core.framework.queue_places import kept_owners, without_strangers
 from scheduler_core.framework.reasons import Reasons
-from scheduler_core.framework.registry import with_entry_points
+from scheduler_core.framework.registry import Registry, with_entry_points
 from scheduler_core.framework.rests import lay_over, standing_rests
 from scheduler_core.framework.session import Session
 from scheduler_core.model.decision import Result
@@ -36,10 +37,10 @@ from scheduler_core.plugins import PLUGINS
 from scheduler_core.state import invariants
 from scheduler_core.state.workspace import Workspace
 
-_tables: tuple[dict[str, type[Plugin]], dict[str, type[Action]]] | None = None
+_tables: Registry | None = None
 
 
-def registered() -> tuple[dict[str, type[Plugin]], dict[str, type[Action]]]:
+def registered() -> Registry:
     """Plugins and actions by name, built in and installed by entry points (looked up once per process)."""
     global _tables  # noqa: PLW0603 - the set of installed packages is fixed for a process
     if _tables is None:
@@ -47,6 +48,7 @@ def registered() -> tuple[dict[str, type[Plugin]], dict[str, type[Action]]]:
     return _tables
 
 
+@names_own_plugins
 def run_session(
     snapshot: Snapshot,
     policy: Policy,
@@ -87,9 +89,9 @@ def run_session(
             snapshot, policy, now=now, seed=seed, memory=memory, timer=timer, explain=explain, check=check,
             reasons=reasons, explain_to=explain_to, extenders=extenders,
         )  # fmt: skip
-    plugins, actions = registered()
+    known = registered()
     tiers = [
-        [(_lookup(plugins, "plugin", option.name)(option.arguments), option.switches) for option in tier]
+        [(_lookup(known, "plugin", option.name)(option.arguments), option.switches) for option in tier]
         for tier in policy.tiers
     ]
     for tier in tiers:
@@ -98,7 +100,7 @@ def run_session(
     conflict = find_conflict((type(plugin), switches) for tier in tiers for plugin, switches in tier)
     if conflict is not None:
         raise BadInput("plugin_conflict", conflict[1], value=conflict[0], hint="leave one of them out")
-    steps = [_lookup(actions, "action", name)(policy.action_arguments.get(name, {})) for name in policy.actions]
+    steps = [_lookup(known, "action", name)(policy.action_arguments.get(name, {})) for name in policy.actions]
     clock = timer or _no_clock
     timings: dict[str, float] = {}
 
@@ -228,10 +230,13 @@ def _no_clock() -> float:
     return 0.0
 
 
-def _lookup(table: dict[str, type], kind: str, name: str) -> type:
-    found = table.get(name)
-    if found is None:
-        raise BadInput(
-            f"unknown_{kind}", f"there is no {kind} {name!r}", value=name, hint=f"known: {', '.join(sorted(table))}"
-        )
-    return found
+def _lookup(known: Registry, kind: str, name: str) -> Any:
+    table: dict[str, type] = getattr(known, f"{kind}s")
+    if name in table:
+        return table[name]
+    fault = getattr(known, f"broken_{kind}s").get(name)
+    if fault is not None:
+        raise BadInput(fault.code, fault.message, value=name, hint=fault.hint)
+    raise BadInput(
+        f"unknown_{kind}", f"there is no {kind} {name!r}", value=name, hint=f"known: {', '.join(sorted(table))}"
+    )

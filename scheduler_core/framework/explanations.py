@@ -63,9 +63,7 @@ def _alike(session: Session, tasks: list[int]) -> list[MemberCandidates]:
         mask, score = (b"" if said is None else said.tobytes() for said in session.candidates.of_task(task))
         kinds.setdefault((int(session.tasks.cls[task]), mask, score), []).append(task)
     return [
-        MemberCandidates(
-            pods=tuple(session.tasks.keys[task] for task in alike), nodes=tuple(_nodes(session, alike[0]))
-        )
+        MemberCandidates(pods=tuple(session.tasks.keys[task] for task in alike), nodes=tuple(_nodes(session, alike[0])))
         for _, alike in sorted(kinds.items())
     ]
 

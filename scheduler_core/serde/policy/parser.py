@@ -7,12 +7,14 @@ from typing import Any
 
 from scheduler_core.framework.conflicts import find_conflict
 from scheduler_core.framework.extension_points import SWITCHES
+from scheduler_core.framework.own_plugins import names_own_plugins
 from scheduler_core.framework.plugin import Action, Argument, Plugin
+from scheduler_core.framework.registry import KNOWN_ACTIONS_NOT_BUILT, KNOWN_PLUGINS_NOT_BUILT, Registry
 from scheduler_core.model.errors import BadInput
 from scheduler_core.model.policy import PluginOption, Policy, Profile
+from scheduler_core.scheduler import registered
 from scheduler_core.serde.policy.arguments import BadEntry, checked, did_you_mean
 from scheduler_core.serde.policy.kube_scheduler import KUBE_KIND, translate
-from scheduler_core.serde.policy.names import Names, known_names
 from scheduler_core.serde.policy.tree import Field, Source, read_tree
 from scheduler_core.serde.text import as_text
 
@@ -30,6 +32,7 @@ _SWITCH = re.compile(r"enabled?(?=[A-Z])")
 _SWITCH_BY_STEM = {_SWITCH.sub("", name): switch for name, (switch, _) in SWITCHES.items()}
 
 
+@names_own_plugins
 def parse_policy(text: str | bytes, file: str | None = None, *, faults: list[BadInput] | None = None) -> Policy:
     """Read a ``volcano-scheduler.conf``, a ConfigMap that holds one, or a ``KubeSchedulerConfiguration``.
 
@@ -49,7 +52,7 @@ def parse_policy(text: str | bytes, file: str | None = None, *, faults: list[Bad
         raise source.error("malformed_policy", "a policy is a mapping with actions and tiers", root)
     if (kind := root.fields.get("kind")) is not None and kind.value == KUBE_KIND:
         root = translate(root, source)
-    return _Parser(source, known_names(), root, faults).policy(inner)
+    return _Parser(source, registered(), root, faults).policy(inner)
 
 
 def _unwrapped(root: Field, text: str, source: Source) -> tuple[Field, str]:
@@ -70,7 +73,7 @@ def _unwrapped(root: Field, text: str, source: Source) -> tuple[Field, str]:
 class _Parser:
     """One parse: collects warnings on the way."""
 
-    def __init__(self, source: Source, names: Names, root: Field, faults: list[BadInput] | None) -> None:
+    def __init__(self, source: Source, names: Registry, root: Field, faults: list[BadInput] | None) -> None:
         self.source, self.names, self.root, self.faults = source, names, root, faults
         self.fields: dict[str, Field] = root.fields or {}
         self.warnings: list[str] = []
@@ -121,10 +124,12 @@ class _Parser:
                     self._fault("duplicate_action", f"action {name!r} is here twice", at)
                 else:
                     actions.append(name)
-            elif name in self.names.actions_not_built:
+            elif fault := self.names.broken_actions.get(name):
+                self._fault(fault.code, fault.message, at, hint=fault.hint)
+            elif name in KNOWN_ACTIONS_NOT_BUILT:
                 self._complain("not_built", f"action {name!r}: known, not built yet", at, hint=_NOT_BUILT)
             else:
-                known = [*self.names.actions, *self.names.actions_not_built]
+                known = [*self.names.actions, *KNOWN_ACTIONS_NOT_BUILT]
                 self._fault("unknown_action", f"unknown action {name!r}", at, hint=did_you_mean(name, known))
         if not actions:
             raise self.source.error("malformed_policy", "no action is left to run", field)
@@ -214,10 +219,13 @@ class _Parser:
     def _known_plugin(self, name: str, field: Field) -> type[Plugin] | None:
         if name in self.names.plugins:
             return self.names.plugins[name]
-        if name in self.names.plugins_not_built:
+        if fault := self.names.broken_plugins.get(name):
+            self._fault(fault.code, fault.message, field, hint=fault.hint)
+            return None
+        if name in KNOWN_PLUGINS_NOT_BUILT:
             self._complain("not_built", f"plugin {name!r}: known, not built yet", field, hint=_NOT_BUILT)
             return None
-        known = [*self.names.plugins, *self.names.plugins_not_built]
+        known = [*self.names.plugins, *KNOWN_PLUGINS_NOT_BUILT]
         self._complain("unknown_plugin", f"unknown plugin {name!r}", field, hint=did_you_mean(name, known))
         return None
 
@@ -236,10 +244,10 @@ class _Parser:
             action: type[Action] | None = self.names.actions.get(name)
             if action is not None:
                 found[name] = self._arguments(f"action {name!r}", action.arguments, (), fields.get("arguments"))
-            elif name in self.names.actions_not_built:
+            elif name in KNOWN_ACTIONS_NOT_BUILT:
                 self._complain("not_built", f"action {name!r}: known, not built yet", named, hint=_NOT_BUILT)
             else:
-                known = [*self.names.actions, *self.names.actions_not_built]
+                known = [*self.names.actions, *KNOWN_ACTIONS_NOT_BUILT]
                 self._complain("unknown_action", f"unknown action {name!r}", named, hint=did_you_mean(name, known))
         return dict(sorted(found.items()))
 
