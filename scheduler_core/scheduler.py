@@ -231,12 +231,9 @@ def _no_clock() -> float:
 
 
 def _lookup(known: Registry, kind: str, name: str) -> Any:
-    table: dict[str, type] = getattr(known, f"{kind}s")
-    if name in table:
-        return table[name]
-    fault = getattr(known, f"broken_{kind}s").get(name)
-    if fault is not None:
+    table = known.plugins if kind == "plugin" else known.actions
+    if name not in table:
+        unknown = BadInput(f"unknown_{kind}", f"there is no {kind} {name!r}", hint=f"known: {', '.join(sorted(table))}")
+        fault = known.broken.get((kind, name), unknown)
         raise BadInput(fault.code, fault.message, value=name, hint=fault.hint)
-    raise BadInput(
-        f"unknown_{kind}", f"there is no {kind} {name!r}", value=name, hint=f"known: {', '.join(sorted(table))}"
-    )
+    return table[name]

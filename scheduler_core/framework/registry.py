@@ -10,41 +10,41 @@ from scheduler_core.model.errors import BadInput
 PLUGIN_GROUP = "scheduler_core.plugins"
 ACTION_GROUP = "scheduler_core.actions"
 
-# Names that mean something (upstream Volcano, the founding documents) but are not built here yet.
-KNOWN_PLUGINS_NOT_BUILT: frozenset[str] = frozenset({"network-topology-aware", "resource-strategy-fit"})
-KNOWN_ACTIONS_NOT_BUILT: frozenset[str] = frozenset()
+# Plugins that mean something (upstream Volcano, the founding documents) but are not built here yet.
+NOT_BUILT: frozenset[str] = frozenset({"network-topology-aware", "resource-strategy-fit"})
 
 
 class Registry(NamedTuple):
-    """Plugins and actions by name. ``broken_plugins``, ``broken_actions``: why an entry point adds none; only a policy
-    that names it is refused."""
+    """Plugins and actions by name. ``broken``: why an entry point adds none, by "plugin" or "action" and the name; only
+    a policy that names it is refused."""
 
     plugins: dict[str, type[Plugin]]
     actions: dict[str, type[Action]]
-    broken_plugins: dict[str, BadInput]
-    broken_actions: dict[str, BadInput]
+    broken: dict[tuple[str, str], BadInput]
 
 
 def with_entry_points(plugins: dict[str, type[Plugin]], actions: dict[str, type[Action]]) -> Registry:
     """The built-in tables and what installed packages add to them."""
-    found = Registry(dict(plugins), dict(actions), {}, {})
-    _add(found.plugins, found.broken_plugins, PLUGIN_GROUP, Plugin)
-    _add(found.actions, found.broken_actions, ACTION_GROUP, Action)
+    found = Registry(dict(plugins), dict(actions), {})
+    _add(found.plugins, found.broken, PLUGIN_GROUP, Plugin)
+    _add(found.actions, found.broken, ACTION_GROUP, Action)
     return found
 
 
-def _add(table: dict[str, Any], broken: dict[str, BadInput], group: str, kind: type[Plugin] | type[Action]) -> None:
-    built_in = frozenset(table)
+def _add(
+    table: dict[str, Any], broken: dict[tuple[str, str], BadInput], group: str, kind: type[Plugin] | type[Action]
+) -> None:
+    built_in, word = frozenset(table), kind.__name__.lower()
     for point in sorted(entry_points(group=group), key=lambda p: (p.name, p.value)):
         try:
-            if point.name in table or point.name in broken:
+            if point.name in table or (word, point.name) in broken:
                 raise BadInput("duplicate_entry_point", "the name is taken", hint="give it another name")
             table[point.name] = _loaded(point, kind)
         except BadInput as error:
             package = f" of package {point.dist.name}" if point.dist is not None else ""
-            message = f"{kind.__name__.lower()} {point.name!r} ({point.value}{package}): {error.message}"
+            message = f"{word} {point.name!r} ({point.value}{package}): {error.message}"
             hint = error.hint or "mend or uninstall the package"
-            broken[point.name] = BadInput(error.code, message, value=point.name, hint=hint)
+            broken[word, point.name] = BadInput(error.code, message, value=point.name, hint=hint)
             if point.name not in built_in:
                 table.pop(point.name, None)
 

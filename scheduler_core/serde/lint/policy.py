@@ -42,8 +42,7 @@ def lint_policy(text: str | bytes, file: str | None = None) -> list[Finding]:
     plugins = {option.name: option for tier in policy.tiers for option in tier}
     found = [unreadable(fault, _OBJECT) for fault in faults]
     found += [_warning("no-effect", "", warning, "remove it") for warning in policy.warnings]
-    known, said = registered(), {fault.message for fault in faults}
-    broken = [*known.broken_plugins.values(), *known.broken_actions.values()]
+    said, broken = {fault.message for fault in faults}, registered().broken.values()
     found += [_warning(one.code, "", one.message, one.hint or "") for one in broken if one.message not in said]
     if not any(fault.code in _LEFT_OUT for fault in faults):
         found += [

@@ -89,8 +89,7 @@ def test_built_in_and_installed(installed):
     found = registry.with_entry_points(PLUGINS, ACTIONS)
     assert found.plugins == {**PLUGINS, "hello": Hello}
     assert found.actions == {**ACTIONS, "wave": Wave}
-    assert not found.broken_plugins
-    assert not found.broken_actions
+    assert not found.broken
 
 
 @pytest.mark.parametrize(
@@ -107,11 +106,12 @@ def test_built_in_and_installed(installed):
 def test_what_cannot_be_installed_is_kept_with_its_cause(installed, group, name, value, code, cause):
     installed(**{group: {name: value}, "actions" if group == "plugins" else "plugins": {}})
     found = registry.with_entry_points(PLUGINS, ACTIONS)
-    broken = found.broken_plugins if group == "plugins" else found.broken_actions
-    assert broken[name].code == code
-    assert cause in broken[name].message
-    assert f"{name!r} ({value}" in broken[name].message
-    assert broken[name].hint
+    ((key, broken),) = found.broken.items()
+    assert key == (group.removesuffix("s"), name)
+    assert broken.code == code
+    assert cause in broken.message
+    assert f"{name!r} ({value}" in broken.message
+    assert broken.hint
     assert (found.plugins, found.actions) == (PLUGINS, ACTIONS)
 
 
@@ -120,7 +120,7 @@ def test_of_two_with_one_name_neither_is_used(installed, monkeypatch):
     points = [EntryPoint("hello", value, registry.PLUGIN_GROUP) for value in ("Hello", "Hello", "Hello")]
     monkeypatch.setattr(registry, "entry_points", lambda group: points if group == registry.PLUGIN_GROUP else [])
     found = registry.with_entry_points(PLUGINS, ACTIONS)
-    assert found.broken_plugins["hello"].code == "duplicate_entry_point"
+    assert found.broken["plugin", "hello"].code == "duplicate_entry_point"
     assert "hello" not in found.plugins
 
 
@@ -138,7 +138,7 @@ def test_of_two_with_one_name_neither_is_used(installed, monkeypatch):
 )
 def test_a_method_that_can_only_be_a_mistake(installed, value, code, hint):
     installed(plugins={value.lower(): value})
-    broken = registry.with_entry_points(PLUGINS, ACTIONS).broken_plugins[value.lower()]
+    broken = registry.with_entry_points(PLUGINS, ACTIONS).broken["plugin", value.lower()]
     assert (broken.code, broken.hint) == (code, hint)
 
 
@@ -193,8 +193,7 @@ def test_built_in_plugins_have_no_such_methods():
 def test_a_table_holds_each_under_its_own_name():
     assert all(plugin.name == name for name, plugin in PLUGINS.items())
     assert all(action.name == name for name, action in ACTIONS.items())
-    assert not set(PLUGINS) & registry.KNOWN_PLUGINS_NOT_BUILT
-    assert not set(ACTIONS) & registry.KNOWN_ACTIONS_NOT_BUILT
+    assert not set(PLUGINS) & registry.NOT_BUILT
 
 
 def test_arguments_are_completed():
