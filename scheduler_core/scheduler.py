@@ -101,14 +101,15 @@ def run_session(
     if conflict is not None:
         raise BadInput("plugin_conflict", conflict[1], value=conflict[0], hint="leave one of them out")
     steps = [_lookup(known, "action", name)(policy.action_arguments.get(name, {})) for name in policy.actions]
-    clock = timer or _no_clock
+    clock = timer or float  # without a clock it is always 0
     timings: dict[str, float] = {}
 
     start = clock()
     memory = without_strangers(memory or Memory(), snapshot.pod_groups)
     snapshot = lay_over(snapshot, memory, now)
     session = Session(snapshot, policy, tiers, now=now, seed=seed, memory=memory, workspace=workspace or Workspace())
-    if snapshot.disruption_budgets and not session.compat and not _named(tiers, "pdb"):
+    guarded = any(plugin.name == "pdb" for tier in tiers for plugin, _ in tier)
+    if snapshot.disruption_budgets and not session.compat and not guarded:
         session.hooks.keep(DisruptionBudgets(session))
     apply_assumed(session)
     apply_reservations(session)
@@ -127,10 +128,16 @@ def run_session(
         found, positions = Reasons(session).all()
         if explain:
             wanted = None if explain is True else set(explain)
-            inner = partial(
-                _decide, policy=policy, now=now, seed=seed, memory=memory, workspace=Workspace(), extenders=extenders
+            again = partial(
+                run_session,
+                policy=policy,
+                now=now,
+                seed=seed,
+                memory=memory,
+                workspace=Workspace(),
+                extenders=extenders,
             )
-            _explain(session, found, wanted, inner)
+            _explain(session, found, wanted, lambda changed: again(changed)[0])
         if explain_to is not None and not isinstance(explain, bool):
             wanted = set(explain)
             for gang, name in enumerate(session.gangs.names):
@@ -190,13 +197,6 @@ def _queued(session: Session) -> dict[str, Any]:
     }
 
 
-def _decide(
-    snapshot: Snapshot, *, policy: Policy, now: float, seed: int, memory: Memory | None, workspace: Workspace,
-    extenders: ExtenderClient | None,
-) -> Result:  # fmt: skip
-    return run_session(snapshot, policy, now=now, seed=seed, memory=memory, workspace=workspace, extenders=extenders)[0]
-
-
 def _explain(session: Session, reasons: dict[int, Reason], wanted: set[str] | None, run: remedies.Run) -> None:
     """Look for remedies of the wanted gangs (None = of all, the first by name), a bounded number of them."""
     chosen = [gang for gang in sorted(reasons) if wanted is None or reasons[gang].podgroup in wanted]
@@ -219,15 +219,6 @@ def _acted(tiers: Sequence[Sequence[tuple[Plugin, dict[str, bool]]]]) -> dict[st
     """What the plugins want to be reminded of, by key."""
     said = {key: at for tier in tiers for plugin, _ in tier for key, at in plugin.remember().items()}
     return dict(sorted(said.items()))
-
-
-def _named(tiers: Sequence[Sequence[tuple[Plugin, dict[str, bool]]]], name: str) -> bool:
-    """Whether the policy names a plugin, whatever it switches off."""
-    return any(plugin.name == name for tier in tiers for plugin, _ in tier)
-
-
-def _no_clock() -> float:
-    return 0.0
 
 
 def _lookup(known: Registry, kind: str, name: str) -> Any:

@@ -23,6 +23,7 @@ _MOST_PLACED = 500
 def explain(session: Session, gang: int, reason: Reason | None) -> Explanation:
     """Everything about one gang; O(kinds of members x nodes)."""
     refused = session.trace.reclaim_refusals.get(gang, {})
+    queues = {group.key: group.queue for group in session.gangs.groups}
     return Explanation(
         podgroup=session.gangs.names[gang],
         queue=session.group(gang).queue,
@@ -32,8 +33,7 @@ def explain(session: Session, gang: int, reason: Reason | None) -> Explanation:
         quota=_quota(session, gang),
         members=_members(session, gang),
         victims=tuple(
-            VictimCandidate(gang=name, queue=_queue_of(session, name), rule=rule)
-            for name, rule in sorted(refused.items())
+            VictimCandidate(gang=name, queue=queues.get(name, ""), rule=rule) for name, rule in sorted(refused.items())
         ),
     )
 
@@ -100,11 +100,6 @@ def _quota(session: Session, gang: int) -> str:
         f"asks for {shown(refusal.requested)}, {shown(refusal.allocated)} in use and {shown(refusal.inqueue)} promised "
         f"of {shown(refusal.limit)} in {whose}, {shown(refusal.short)} short"
     )
-
-
-def _queue_of(session: Session, name: str) -> str:
-    group = next((group for group in session.gangs.groups if group.key == name), None)
-    return "" if group is None else group.queue
 
 
 def _nodes(session: Session, task: int) -> list[NodeCandidate]:

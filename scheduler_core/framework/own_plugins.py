@@ -41,8 +41,8 @@ def names_own_plugins(function: Callable[_P, _R]) -> Callable[_P, _R]:
         except (BadInput, BrokenInvariant):
             raise
         except Exception as error:
-            frames = [(_owner(frame), frame, line) for frame, line in walk_tb(error.__traceback__)]
-            own = [(owner, frame, line) for owner, frame, line in frames if owner is not None]
+            lines = walk_tb(error.__traceback__)
+            own = [(owner, frame, line) for frame, line in lines if (owner := _owner(frame)) is not None]
             if not own:
                 raise
             owner, frame, line = own[-1]
@@ -72,13 +72,14 @@ def function_at(plugin: Plugin, point: str, *, nodes: int) -> Callable[..., Any]
     method: Callable[..., Any] = getattr(plugin, point)
     if not is_own(type(plugin)):
         return method
-    types, right_of = _types(point), _ARRAYS.get(point)
+    right_of = _ARRAYS.get(point)
+    types = _types(point) if right_of is None else ()
 
     def look(answer: Any, *subject: Any) -> Any:
         if point == "predicate" and isinstance(answer, Iterable) and not isinstance(answer, tuple):
             answer = list(answer)
-        method_of = vars(ExtensionPoints)[point]
-        right = right_of(answer, nodes, *subject) if right_of else str(method_of.__annotations__["return"])
+        declared = vars(ExtensionPoints)[point].__annotations__["return"]
+        right = declared if right_of is None else right_of(answer, nodes, *subject)
         if right:
             message = f"{_method(type(plugin), point)}: answers {_shown(answer)}, not {right}"
             hint = "docs/plugins.md has the answers of all extension points"
@@ -116,14 +117,11 @@ def function_at(plugin: Plugin, point: str, *, nodes: int) -> Callable[..., Any]
 
 @cache
 def _types(point: str) -> tuple[type, ...]:
-    """The types of an answer without arrays; of one that may be an array those of no array."""
+    """The types that an answer without arrays may have."""
     names = {name: value for module in _MODULES for name, value in vars(module).items()}
     hint = get_type_hints(vars(ExtensionPoints)[point], names)["return"]
-    if hint is NoneType:
-        return (object,)
     kinds = [get_origin(part) or part for part in (get_args(hint) if isinstance(hint, UnionType) else (hint,))]
-    kinds += [also for kind in kinds for also in _ALSO.get(kind, ())]
-    return tuple(kinds) if point not in _ARRAYS else (NoneType,) if NoneType in kinds else ()
+    return (object,) if hint is NoneType else (*kinds, *(also for kind in kinds for also in _ALSO.get(kind, ())))
 
 
 # What would be right instead of an answer with arrays, empty if it is.
@@ -132,7 +130,7 @@ def _types(point: str) -> tuple[type, ...]:
 def _masks(answer: Any, nodes: int, _: Any) -> str:
     if not isinstance(answer, list | tuple):
         return "an iterator of (label, mask)"
-    return next((right for one in answer if (right := _mask(one or (), nodes))), "")
+    return next((right for one in answer if (right := _mask(() if one is None else one, nodes))), "")
 
 
 def _mask(answer: Any, nodes: int, *_: Any) -> str:
@@ -167,6 +165,6 @@ def _shown(answer: Any) -> str:
     if isinstance(answer, np.ndarray):
         odd = ", not all of them finite" if answer.dtype.kind == "f" and not np.isfinite(answer).all() else ""
         return f"an array of {answer.dtype}, shape {answer.shape}{odd}"
-    if isinstance(answer, tuple):
+    if isinstance(answer, tuple | list) and len(answer) < 4:
         return f"({', '.join(map(_shown, answer))})"
     return f"{type(answer).__name__} {answer!r:.60}"

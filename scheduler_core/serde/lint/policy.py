@@ -1,6 +1,7 @@
 """Lint of a policy: what is accepted and does not do what it looks like."""
 
 from collections.abc import Iterator, Mapping
+from functools import partial
 from typing import Any
 
 from scheduler_core.algorithms.tide_window import parse_window
@@ -196,13 +197,6 @@ def _finding(severity: Severity, code: str, path: str, message: str, fix: str) -
     return Finding(severity=severity, code=code, object=_OBJECT, path=path, message=message, fix=fix)
 
 
-def _error(code: str, path: str, message: str, fix: str) -> Finding:
-    return _finding(Severity.ERROR, code, path, message, fix)
-
-
-def _warning(code: str, path: str, message: str, fix: str) -> Finding:
-    return _finding(Severity.WARNING, code, path, message, fix)
-
-
-def _info(code: str, path: str, message: str, fix: str) -> Finding:
-    return _finding(Severity.INFO, code, path, message, fix)
+_error, _warning, _info = (
+    partial(_finding, severity) for severity in (Severity.ERROR, Severity.WARNING, Severity.INFO)
+)

@@ -119,6 +119,7 @@ A_SCORE = "not an array of 3 numbers, none of them infinite or NaN"
         ("predicate", ("kept", MASK), f"(str 'kept', an array of bool, shape (3,)), {A_MASK}"),
         ("predicate", [("kept", MASK.tolist())], A_MASK),
         ("predicate", [None], A_MASK),
+        ("predicate", [MASK], f"(an array of bool, shape (3,)), {A_MASK}"),
         ("node_order", 1.0, f"float 1.0, {A_SCORE}"),
         ("node_order", NAN, f"an array of float64, shape (3,), not all of them finite, {A_SCORE}"),
         ("node_order", NAN[:1], f"an array of float64, shape (1,), {A_SCORE}"),

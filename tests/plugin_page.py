@@ -1,5 +1,5 @@
 """The reference page of actions and plugins, written from their declarations: ``docs/plugins.md``. ``python -m
-scheduler_core.serde.policy.reference_page`` prints it; ``make docs`` writes it, ``make check`` compares it."""
+tests.plugin_page`` prints it; ``make docs`` writes it, ``make check`` compares it."""
 
 import inspect
 import re
