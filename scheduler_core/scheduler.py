@@ -18,10 +18,11 @@ from scheduler_core.framework.conflicts import find_conflict
 from scheduler_core.framework.disruption_budgets import DisruptionBudgets
 from scheduler_core.framework.events import quota_events
 from scheduler_core.framework.extender_client import ExtenderClient
-from scheduler_core.framework.plugin import Action, Plugin
+from scheduler_core.framework.own_plugins import names_own_plugins
+from scheduler_core.framework.plugin import Plugin
 from scheduler_core.framework.queue_places import kept_owners, without_strangers
 from scheduler_core.framework.reasons import Reasons
-from scheduler_core.framework.registry import with_entry_points
+from scheduler_core.framework.registry import Registry, with_entry_points
 from scheduler_core.framework.rests import lay_over, standing_rests
 from scheduler_core.framework.session import Session
 from scheduler_core.model.decision import Result
@@ -36,10 +37,10 @@ from scheduler_core.plugins import PLUGINS
 from scheduler_core.state import invariants
 from scheduler_core.state.workspace import Workspace
 
-_tables: tuple[dict[str, type[Plugin]], dict[str, type[Action]]] | None = None
+_tables: Registry | None = None
 
 
-def registered() -> tuple[dict[str, type[Plugin]], dict[str, type[Action]]]:
+def registered() -> Registry:
     """Plugins and actions by name, built in and installed by entry points (looked up once per process)."""
     global _tables  # noqa: PLW0603 - the set of installed packages is fixed for a process
     if _tables is None:
@@ -47,6 +48,7 @@ def registered() -> tuple[dict[str, type[Plugin]], dict[str, type[Action]]]:
     return _tables
 
 
+@names_own_plugins
 def run_session(
     snapshot: Snapshot,
     policy: Policy,
@@ -87,9 +89,9 @@ def run_session(
             snapshot, policy, now=now, seed=seed, memory=memory, timer=timer, explain=explain, check=check,
             reasons=reasons, explain_to=explain_to, extenders=extenders,
         )  # fmt: skip
-    plugins, actions = registered()
+    known = registered()
     tiers = [
-        [(_lookup(plugins, "plugin", option.name)(option.arguments), option.switches) for option in tier]
+        [(_lookup(known, "plugin", option.name)(option.arguments), option.switches) for option in tier]
         for tier in policy.tiers
     ]
     for tier in tiers:
@@ -98,15 +100,16 @@ def run_session(
     conflict = find_conflict((type(plugin), switches) for tier in tiers for plugin, switches in tier)
     if conflict is not None:
         raise BadInput("plugin_conflict", conflict[1], value=conflict[0], hint="leave one of them out")
-    steps = [_lookup(actions, "action", name)(policy.action_arguments.get(name, {})) for name in policy.actions]
-    clock = timer or _no_clock
+    steps = [_lookup(known, "action", name)(policy.action_arguments.get(name, {})) for name in policy.actions]
+    clock = timer or float  # without a clock it is always 0
     timings: dict[str, float] = {}
 
     start = clock()
     memory = without_strangers(memory or Memory(), snapshot.pod_groups)
     snapshot = lay_over(snapshot, memory, now)
     session = Session(snapshot, policy, tiers, now=now, seed=seed, memory=memory, workspace=workspace or Workspace())
-    if snapshot.disruption_budgets and not session.compat and not _named(tiers, "pdb"):
+    guarded = any(plugin.name == "pdb" for tier in tiers for plugin, _ in tier)
+    if snapshot.disruption_budgets and not session.compat and not guarded:
         session.hooks.keep(DisruptionBudgets(session))
     apply_assumed(session)
     apply_reservations(session)
@@ -125,10 +128,16 @@ def run_session(
         found, positions = Reasons(session).all()
         if explain:
             wanted = None if explain is True else set(explain)
-            inner = partial(
-                _decide, policy=policy, now=now, seed=seed, memory=memory, workspace=Workspace(), extenders=extenders
+            again = partial(
+                run_session,
+                policy=policy,
+                now=now,
+                seed=seed,
+                memory=memory,
+                workspace=Workspace(),
+                extenders=extenders,
             )
-            _explain(session, found, wanted, inner)
+            _explain(session, found, wanted, lambda changed: again(changed)[0])
         if explain_to is not None and not isinstance(explain, bool):
             wanted = set(explain)
             for gang, name in enumerate(session.gangs.names):
@@ -188,13 +197,6 @@ def _queued(session: Session) -> dict[str, Any]:
     }
 
 
-def _decide(
-    snapshot: Snapshot, *, policy: Policy, now: float, seed: int, memory: Memory | None, workspace: Workspace,
-    extenders: ExtenderClient | None,
-) -> Result:  # fmt: skip
-    return run_session(snapshot, policy, now=now, seed=seed, memory=memory, workspace=workspace, extenders=extenders)[0]
-
-
 def _explain(session: Session, reasons: dict[int, Reason], wanted: set[str] | None, run: remedies.Run) -> None:
     """Look for remedies of the wanted gangs (None = of all, the first by name), a bounded number of them."""
     chosen = [gang for gang in sorted(reasons) if wanted is None or reasons[gang].podgroup in wanted]
@@ -219,19 +221,10 @@ def _acted(tiers: Sequence[Sequence[tuple[Plugin, dict[str, bool]]]]) -> dict[st
     return dict(sorted(said.items()))
 
 
-def _named(tiers: Sequence[Sequence[tuple[Plugin, dict[str, bool]]]], name: str) -> bool:
-    """Whether the policy names a plugin, whatever it switches off."""
-    return any(plugin.name == name for tier in tiers for plugin, _ in tier)
-
-
-def _no_clock() -> float:
-    return 0.0
-
-
-def _lookup(table: dict[str, type], kind: str, name: str) -> type:
-    found = table.get(name)
-    if found is None:
-        raise BadInput(
-            f"unknown_{kind}", f"there is no {kind} {name!r}", value=name, hint=f"known: {', '.join(sorted(table))}"
-        )
-    return found
+def _lookup(known: Registry, kind: str, name: str) -> Any:
+    table = known.plugins if kind == "plugin" else known.actions
+    if name not in table:
+        unknown = BadInput(f"unknown_{kind}", f"there is no {kind} {name!r}", hint=f"known: {', '.join(sorted(table))}")
+        fault = known.broken.get((kind, name), unknown)
+        raise BadInput(fault.code, fault.message, value=name, hint=fault.hint)
+    return table[name]

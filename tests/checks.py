@@ -21,7 +21,7 @@ ROOT = Path(__file__).resolve().parent.parent
 # file -> the command that prints it
 GENERATED = {
     "openapi.yaml": ["manage.py", "spectacular", "--validate", "--fail-on-warn"],
-    "docs/plugins.md": ["-m", "scheduler_core.serde.policy.reference_page"],
+    "docs/plugins.md": ["-m", "tests.plugin_page"],
     "docs/permissions.md": ["-m", "tidesched_web.clusters.kubernetes.rbac", "page"],
 } | {
     file: ["-m", "tidesched_web.clusters.kubernetes.rbac", form, mode]

@@ -209,13 +209,15 @@ class Candidates:
                 return wish
         return None
 
-    def first_refusals(self, cls: TaskClass) -> list[str]:
-        """For each node the label of the first predicate that refuses it, empty where none does; for explanations."""
+    def first_refusals(self, task: int) -> list[str]:
+        """For each node the label of the first mask that refuses it, empty where none does; for explanations."""
         labels = [""] * len(self._cluster.nodes)
-        for _, call in self._hooks.flat("predicate"):
-            for label, mask, *later in call(cls):
-                for node in np.flatnonzero(~(later[0] if later else mask)).tolist():
-                    labels[node] = labels[node] or label
+        cls = self._cluster.class_of(task)
+        of_class = (one for _, call in self._hooks.flat("predicate") for one in call(cls))
+        said = [(label, masks[-1]) for label, *masks in of_class]
+        for label, mask in [*said, *((label, mask) for label, mask, *_ in self.said_of(task))]:
+            for node in np.flatnonzero(~mask).tolist():
+                labels[node] = labels[node] or label
         return labels
 
     def _predicates(self, cls: TaskClass) -> tuple[Bools, Bools, Bools, dict[str, int]]:

@@ -60,16 +60,19 @@ def guards(point: str, call: Callable[..., Any]) -> bool:
 
 class Hooks:
     """Registered functions by extension point: a list of tiers, each a list of (plugin name, function). ``compat``:
-    combine victims with upstream's defects."""
+    combine victims with upstream's defects. ``function_at``: of a plugin, by the name of the point."""
 
-    def __init__(self, tiers: Sequence[Sequence[tuple[Plugin, dict[str, bool]]]] = (), *, compat: bool = False) -> None:
+    def __init__(
+        self, tiers: Sequence[Sequence[tuple[Plugin, dict[str, bool]]]] = (), *, compat: bool = False,
+        function_at: Callable[[Plugin, str], Callable[..., Any]] = getattr,
+    ) -> None:  # fmt: skip
         self.compat = compat
         self._tiers: dict[str, list[list[Hook]]] = {point.name: [[] for _ in tiers] for point in EXTENSION_POINTS}
         for number, tier in enumerate(tiers):
             for plugin, switches in tier:
                 for point in points_of(type(plugin)):
                     if not point.switch or switches.get(point.switch, True):
-                        self._tiers[point.name][number].append((plugin.name, getattr(plugin, point.name)))
+                        self._tiers[point.name][number].append((plugin.name, function_at(plugin, point.name)))
         self._flat: dict[str, list[Hook]] = {
             name: [hook for row in rows for hook in row] for name, rows in self._tiers.items()
         }

@@ -23,6 +23,7 @@ _MOST_PLACED = 500
 def explain(session: Session, gang: int, reason: Reason | None) -> Explanation:
     """Everything about one gang; O(kinds of members x nodes)."""
     refused = session.trace.reclaim_refusals.get(gang, {})
+    queues = {group.key: group.queue for group in session.gangs.groups}
     return Explanation(
         podgroup=session.gangs.names[gang],
         queue=session.group(gang).queue,
@@ -32,8 +33,7 @@ def explain(session: Session, gang: int, reason: Reason | None) -> Explanation:
         quota=_quota(session, gang),
         members=_members(session, gang),
         victims=tuple(
-            VictimCandidate(gang=name, queue=_queue_of(session, name), rule=rule)
-            for name, rule in sorted(refused.items())
+            VictimCandidate(gang=name, queue=queues.get(name, ""), rule=rule) for name, rule in sorted(refused.items())
         ),
     )
 
@@ -49,23 +49,22 @@ def _members(session: Session, gang: int) -> tuple[MemberCandidates, ...]:
     operations = list(statement.operations)
     statement.rollback(0)
     placed = [operation.task for operation in operations]
-    found = _by_class(session, placed)
+    found = _alike(session, placed)
     statement.repeat(operations)
-    found += _by_class(session, left)
+    found += _alike(session, left)
     statement.discard()
     return tuple(found)
 
 
-def _by_class(session: Session, tasks: list[int]) -> list[MemberCandidates]:
-    by_class: dict[int, list[int]] = {}
+def _alike(session: Session, tasks: list[int]) -> list[MemberCandidates]:
+    """The nodes of some tasks, once for those of one class of which plugins say the same."""
+    kinds: dict[tuple[int, bytes, bytes], list[int]] = {}
     for task in tasks:
-        by_class.setdefault(int(session.tasks.cls[task]), []).append(task)
+        mask, score = (b"" if said is None else said.tobytes() for said in session.candidates.of_task(task))
+        kinds.setdefault((int(session.tasks.cls[task]), mask, score), []).append(task)
     return [
-        MemberCandidates(
-            pods=tuple(session.tasks.keys[task] for task in alike),
-            nodes=tuple(_nodes(session, session.cluster.classes[index])),
-        )
-        for index, alike in sorted(by_class.items())
+        MemberCandidates(pods=tuple(session.tasks.keys[task] for task in alike), nodes=tuple(_nodes(session, alike[0])))
+        for _, alike in sorted(kinds.items())
     ]
 
 
@@ -103,21 +102,18 @@ def _quota(session: Session, gang: int) -> str:
     )
 
 
-def _queue_of(session: Session, name: str) -> str:
-    group = next((group for group in session.gangs.groups if group.key == name), None)
-    return "" if group is None else group.queue
-
-
-def _nodes(session: Session, cls: TaskClass) -> list[NodeCandidate]:
-    """Every node by name: where a member fits, or the first thing that prevents it."""
-    labels = session.candidates.first_refusals(cls)
+def _nodes(session: Session, task: int) -> list[NodeCandidate]:
+    """Every node by name: where the member fits, or the first thing that prevents it."""
+    cls = session.cluster.class_of(task)
+    labels = session.candidates.first_refusals(task)
     view = session.candidates.view(cls)
+    only, extra = session.candidates.of_task(task)
     now, later = np.logical_or.reduce(view.now), np.logical_or.reduce(view.future)
     found = []
     for node, name in enumerate(session.axes.nodes):
-        if now[node] or later[node]:
-            fits = "now" if now[node] else "later"
-            found.append(NodeCandidate(node=name, fits=fits, score=float(view.score[node])))
+        if (now[node] or later[node]) and (only is None or only[node]):
+            score = view.score[node] if extra is None else view.score[node] + extra[node]
+            found.append(NodeCandidate(node=name, fits="now" if now[node] else "later", score=float(score)))
         elif labels[node]:
             found.append(NodeCandidate(node=name, refusal=labels[node]))
         else:

@@ -2,8 +2,7 @@
 
 A plugin that has :meth:`Plugin.compiled_form` says for an extension point what its function amounts to; the loops of
 :mod:`scheduler_core.framework.kernels` then decide the same without calling it. Where one of the functions that matter
-has no form, the loop asks it and goes on, and decides the same more slowly.
-"""
+has no form, the loop asks it and goes on, and decides the same more slowly."""
 
 from __future__ import annotations
 
@@ -28,31 +27,22 @@ if TYPE_CHECKING:
 
 
 class StaticKey(msgspec.Struct, frozen=True, gc=False):
-    """Orders: a sort key that nothing in a session changes; the lowest goes first.
-
-    Attributes:
-        values: by gang, queue or task slot.
-    """
+    """Orders: a sort key that nothing in a session changes; the lowest goes first. ``values``: by gang, queue or task
+    slot."""
 
     values: Ints | Floats
 
 
 class ReadyKey(msgspec.Struct, frozen=True, gc=False):
-    """``job_order``: gangs that cannot run yet go before those that can; at most one in a policy.
-
-    Attributes:
-        of_gang: whether a gang can run, for those of which more is demanded than minMember.
-    """
+    """``job_order``: gangs that cannot run yet go before those that can; at most one in a policy. ``of_gang``: whether
+    a gang can run, for those of which more is demanded than minMember."""
 
     of_gang: Callable[[int], bool]
 
 
 class GangShare(msgspec.Struct, frozen=True, gc=False):
-    """``job_order``: the gang with the smaller dominant share goes first; at most one in a policy.
-
-    Attributes:
-        rows: what counts, and the totals; numbers that float64 holds exactly.
-    """
+    """``job_order``: the gang with the smaller dominant share goes first; at most one in a policy. ``rows``: what
+    counts, and the totals; numbers that float64 holds exactly."""
 
     rows: ResourceRows
 
@@ -66,12 +56,8 @@ class GangShare(msgspec.Struct, frozen=True, gc=False):
 
 class ShareKey(msgspec.Struct, frozen=True, gc=False):
     """``queue_order``: the queue with the smaller largest used part of a limit; several in a policy follow each other.
-
-    Attributes:
-        limits: int64 (rows, Q), ``NO_LIMIT`` = none.
-        sums: the ledger rows that each row adds up; None = the rows are those of the ledger.
-        least: float64 (Q,), the share of a queue that uses nothing; None = 0.
-    """
+    ``limits``: int64 (rows, Q), ``NO_LIMIT`` = none. ``sums``: the ledger rows that each row adds up; None = the rows
+    are those of the ledger. ``least``: float64 (Q,), the share of a queue that uses nothing; None = 0."""
 
     limits: Ints
     sums: list[list[int]] | None = None
@@ -87,21 +73,15 @@ class Overused(msgspec.Struct, frozen=True, gc=False):
 
 class Members(msgspec.Struct, frozen=True, gc=False):
     """``job_ready``, ``job_pipelined``: minMember members are in place (or promised), for gangs without more demands.
-
-    Attributes:
-        others: bool (G,), gangs of which more is demanded; they are asked about.
-    """
+    ``others``: bool (G,), gangs of which more is demanded; they are asked about."""
 
     others: Bools
 
 
 class Silent(msgspec.Struct, frozen=True, gc=False):
-    """``job_pipelined``, ``job_enqueueable``: no say but about some gangs, which are asked about.
-
-    Attributes:
-        others: bool (G,), gangs about which the function may decide.
-        permits: of the others it permits all, instead of abstaining; for ``job_enqueueable``.
-    """
+    """``job_pipelined``, ``job_enqueueable``: no say but about some gangs, which are asked about. ``others``: bool
+    (G,), gangs about which the function may decide. ``permits``: of the others it permits all, instead of abstaining;
+    for ``job_enqueueable``."""
 
     others: Bools
     permits: bool = False
@@ -109,32 +89,22 @@ class Silent(msgspec.Struct, frozen=True, gc=False):
 
 class Suspects(msgspec.Struct, frozen=True, gc=False):
     """``job_valid``, ``job_problem``, ``task_predicate``, ``task_node_order``: for which gangs the function may answer.
-
-    Attributes:
-        gangs: bool (G,); for the others it surely answers None.
-    """
+    ``gangs``: bool (G,); for the others it surely answers None."""
 
     gangs: Bools
 
 
 class OfQueue(msgspec.Struct, frozen=True, gc=False):
-    """``task_predicate``, ``task_node_order``: the same for all tasks of a queue.
-
-    Attributes:
-        nodes: by number of the queue, for a predicate bool (N,), for a score float64 (N,).
-    """
+    """``task_predicate``, ``task_node_order``: the same for all tasks of a queue. ``nodes``: by number of the queue,
+    for a predicate bool (N,), for a score float64 (N,)."""
 
     nodes: Callable[[int], Bools | Floats]
 
 
 class Limits(msgspec.Struct, frozen=True, gc=False):
-    """``allocatable``: what the queue's tasks have and are promised, and the task, stay within limits.
-
-    Attributes:
-        limits: int64 (D, Q), rows of the ledger, ``NO_LIMIT`` = none.
-        named: bool (K,), the limit of a card counts for tasks of the class anywhere.
-        counted: bool (Q,), the limit of a card counts for all tasks of the queue.
-    """
+    """``allocatable``: what the queue's tasks have and are promised, and the task, stay within limits. ``limits``:
+    int64 (D, Q), rows of the ledger, ``NO_LIMIT`` = none. ``named``: bool (K,), the limit of a card counts for tasks of
+    the class anywhere. ``counted``: bool (Q,), the limit of a card counts for all tasks of the queue."""
 
     limits: Ints
     named: Bools
@@ -143,11 +113,7 @@ class Limits(msgspec.Struct, frozen=True, gc=False):
 
 class RowLimits(msgspec.Struct, frozen=True, gc=False):
     """``allocatable``: what the queue's tasks have and are promised, and the task, stay within limits by resource.
-
-    Attributes:
-        rows: the resources.
-        limits: int64 (rows, Q).
-    """
+    ``rows``: the resources. ``limits``: int64 (rows, Q)."""
 
     rows: ResourceRows
     limits: Ints
@@ -157,14 +123,11 @@ class RowCeilings(msgspec.Struct, frozen=True, gc=False):
     """``job_enqueueable``: a gang's minimum, what is in use and what is promised stay within limits by resource.
 
     Attributes:
-        rows: the resources.
-        limits, used: int64 (rows, Q); of the gang's queue, or what is so for all queues together.
-        whole: they are of all queues together, and so are the promises that count.
-        waved: bool (G,), gangs that are let in without a look.
-        back: int64 (rows, Q), what a gang of the queue could take back and does not count as used; None = nothing.
-        takes_back: bool (G,), who may take back.
-        line, held: int64 (rows, Q), a gang takes back only within the line of its queue, by what it holds.
-    """
+        rows: the resources. limits, used: int64 (rows, Q); of the gang's queue, or what is so for all queues together.
+        whole: they are of all queues together, and so are the promises that count. waved: bool (G,), gangs that are let
+        in without a look. back: int64 (rows, Q), what a gang of the queue could take back and does not count as used;
+        None = nothing. takes_back: bool (G,), who may take back. line, held: int64 (rows, Q), a gang takes back only
+        within the line of its queue, by what it holds."""
 
     rows: ResourceRows
     limits: Ints
@@ -183,11 +146,9 @@ class Ceilings(msgspec.Struct, frozen=True, gc=False):
     Those of its queue and those of the cluster; as :class:`scheduler_core.framework.quota.Book` tests it.
 
     Attributes:
-        limits, used: int64 (D, Q), rows of the ledger. For cards only what is asked for by name counts here.
-        total: int64 (D,), limits of the cluster.
-        in_use: int64 (2, D), of the cluster, without and with what could be taken back.
-        back: int8 (G,), which of the two counts for a gang.
-    """
+        limits, used: int64 (D, Q), rows of the ledger. For cards only what is asked for by name counts here. total:
+        int64 (D,), limits of the cluster. in_use: int64 (2, D), of the cluster, without and with what could be taken
+        back. back: int8 (G,), which of the two counts for a gang."""
 
     limits: Ints
     used: Ints
@@ -197,11 +158,7 @@ class Ceilings(msgspec.Struct, frozen=True, gc=False):
 
 
 class Claimants(msgspec.Struct, frozen=True, gc=False):
-    """``reclaimer``: whom the function lets take back.
-
-    Attributes:
-        gangs: bool (G,).
-    """
+    """``reclaimer``: whom the function lets take back. ``gangs``: bool (G,)."""
 
     gangs: Bools
 
@@ -210,14 +167,11 @@ class Term(msgspec.Struct, frozen=True, gc=False):
     """``node_order``: one summand; those of a plugin are added in their order, then the plugins.
 
     Attributes:
-        kind: of :mod:`scheduler_core.framework.kernels.terms`.
-        weight: factor.
-        of_class: for ``STATIC``, float64 (N,) of a class, or None for all zero.
-        resources, row_weights: for ``PACK`` and ``SHAPE``, which resources count and what each weighs.
-        line: for ``SHAPE``, where its points are (percent in use, rising) and the score at each, float64.
-        fragments: for ``FRAGMENTS``, the usual tasks, and int64 (3,), the most cpu, memory and milli-cards of any node.
-        call: for ``OWN``, the function itself.
-    """
+        kind: of :mod:`scheduler_core.framework.kernels.terms`. weight: factor. of_class: for ``STATIC``, float64 (N,)
+        of a class, or None for all zero. resources, row_weights: for ``PACK`` and ``SHAPE``, which resources count and
+        what each weighs. line: for ``SHAPE``, where its points are (percent in use, rising) and the score at each,
+        float64. fragments: for ``FRAGMENTS``, the usual tasks, and int64 (3,), the most cpu, memory and milli-cards of
+        any node. call: for ``OWN``, the function itself."""
 
     kind: int
     weight: float = 1.0

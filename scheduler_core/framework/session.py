@@ -3,6 +3,7 @@
 import math
 import weakref
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from scheduler_core.framework.combine import Hooks
 from scheduler_core.framework.demand import Demand
 from scheduler_core.framework.gang_columns import GangColumns
 from scheduler_core.framework.messages import meant
+from scheduler_core.framework.own_plugins import function_at
 from scheduler_core.framework.plugin import Plugin
 from scheduler_core.framework.pod_cache import PodCache
 from scheduler_core.framework.promises import Promises
@@ -75,7 +77,7 @@ class Session:
         self.nodes, self.cards, self.tasks = self.cluster.nodes, self.cluster.cards, self.cluster.tasks
         self.gangs, self.ledger, self.axes = self.cluster.gangs, self.cluster.ledger, self.cluster.axes
         self.compat = policy.compatibility == "volcano"
-        self.hooks = Hooks(tiers, compat=self.compat)
+        self.hooks = Hooks(tiers, compat=self.compat, function_at=partial(function_at, nodes=len(self.nodes)))
         self.trace = Trace()
         self.promised = Promises(len(self.gangs))
         self.reservations: dict[str, Reservation] = {}

@@ -5,7 +5,7 @@ A member sees the clusters where a tenant of theirs has a queue, and what stands
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from django.db.models import Count, Exists, OuterRef, Q, QuerySet, Subquery
 from django.db.models.functions import Coalesce
@@ -97,8 +97,15 @@ def visible_policies(access: Access) -> QuerySet[PolicyRevision]:
 
 
 def ruling_policy(cluster: Cluster) -> PolicyRevision | None:
-    """The newest valid revision: the one that sessions use."""
-    return PolicyRevision.objects.filter(cluster=cluster, valid=True).order_by("-number").first()
+    """The one that sessions use."""
+    return newest_usable(PolicyRevision.objects.filter(cluster=cluster, valid=True).order_by("-number")[:5])
+
+
+def newest_usable(revisions: Iterable[PolicyRevision]) -> PolicyRevision | None:
+    """The first that a session can run under; a plugin that a stored one names may be gone by now."""
+    from tidesched_web.engine.policy_check import outline  # the engine is heavy
+
+    return next((one for one in revisions if one.valid and outline(one.text) is not None), None)
 
 
 def newest_policy(cluster: Cluster) -> PolicyRevision | None:

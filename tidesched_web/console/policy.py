@@ -14,7 +14,7 @@ from django.utils.translation import gettext as _
 from tidesched_web.changes import impact
 from tidesched_web.clusters import services
 from tidesched_web.clusters.models import PolicyRevision
-from tidesched_web.clusters.selectors import visible_policies
+from tidesched_web.clusters.selectors import newest_usable, ruling_policy, visible_policies
 from tidesched_web.console.edit_pages import edit_page
 from tidesched_web.console.forms.edit import ReasonForm
 from tidesched_web.console.forms.policy import APPLY, PolicyForm
@@ -33,16 +33,12 @@ def _revisions(this: Page) -> list[PolicyRevision]:
     return list(visible_policies(this.access).filter(cluster=this.cluster).order_by("-number")[:20])
 
 
-def _ruling(revisions: list[PolicyRevision]) -> PolicyRevision | None:
-    return next((revision for revision in revisions if revision.valid), None)
-
-
 @takes_forms
 @page(section="policy")
 def policy(this: Page) -> HttpResponse:
     """The text that rules; a POST checks another one, or applies it."""
     cluster, revisions = this.cluster, _revisions(this)
-    ruling = _ruling(revisions)
+    ruling = newest_usable(revisions)
     newest = revisions[0].number if revisions else 0
     start = {"text": ruling.text if ruling else FOUNDING_POLICY, "version": newest}
     form = PolicyForm(this.request.POST or None, initial=start)
@@ -135,7 +131,7 @@ def policy_revision(this: Page, number: int) -> HttpResponse:
     found = _revision(this, number)
     rows = visible_policies(this.access).filter(cluster=this.cluster)
     before = rows.filter(number__lt=number).order_by("-number").first()
-    ruling = rows.filter(valid=True).order_by("-number").first()
+    ruling = ruling_policy(this.cluster)
     return this.render(
         "policy/revision.html",
         {
@@ -169,7 +165,7 @@ def policy_roll_back(this: Page, number: int) -> HttpResponse:
         ):
             messages.success(this.request, _("Revision %(number)s is back.") % {"number": found.number})
             return redirect("console:policy", this.cluster.slug)
-    ruling = _ruling(revisions)
+    ruling = newest_usable(revisions)
     return edit_page(
         this,
         "policy/roll_back.html",

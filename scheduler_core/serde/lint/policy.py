@@ -1,15 +1,16 @@
 """Lint of a policy: what is accepted and does not do what it looks like."""
 
 from collections.abc import Iterator, Mapping
+from functools import partial
 from typing import Any
 
 from scheduler_core.algorithms.tide_window import parse_window
 from scheduler_core.framework.extension_points import POINTS, points_of
 from scheduler_core.model.errors import BadInput
 from scheduler_core.model.policy import PluginOption, Policy
+from scheduler_core.scheduler import registered
 from scheduler_core.serde.lint.finding import Finding, Severity, unreadable
 from scheduler_core.serde.policy import parse_policy
-from scheduler_core.serde.policy.names import known_names
 
 _OBJECT = "policy"
 # Plugins that each decide what a queue may use; two of them contradict each other.
@@ -22,7 +23,10 @@ _TOO_EARLY = {
 # kube-scheduler's scores of a shape end here.
 _HIGHEST_SCORE = 10
 # What was meant by an unknown name is not known, so nothing is missing for certain.
-_LEFT_OUT = ("unknown_plugin", "unknown_action")
+_LEFT_OUT = (
+    "unknown_plugin", "unknown_action", "bad_entry_point", "duplicate_entry_point", "unknown_extension_point",
+    "bad_extension_point",
+)  # fmt: skip
 # Faults of the text itself are errors of the command, not findings.
 _NO_POLICY = ("malformed_text", "malformed_yaml", "malformed_json", "malformed_policy", "empty_policy")
 
@@ -39,6 +43,8 @@ def lint_policy(text: str | bytes, file: str | None = None) -> list[Finding]:
     plugins = {option.name: option for tier in policy.tiers for option in tier}
     found = [unreadable(fault, _OBJECT) for fault in faults]
     found += [_warning("no-effect", "", warning, "remove it") for warning in policy.warnings]
+    said, broken = {fault.message for fault in faults}, registered().broken.values()
+    found += [_warning(one.code, "", one.message, one.hint or "") for one in broken if one.message not in said]
     if not any(fault.code in _LEFT_OUT for fault in faults):
         found += [
             *_order(policy), *_companions(policy, plugins), *_contradictions(policy, plugins),
@@ -145,7 +151,7 @@ def _votes(name: str, option: PluginOption, point: str) -> bool:
 
 
 def _plugin(name: str) -> type[Any]:
-    return known_names().plugins[name]
+    return registered().plugins[name]
 
 
 def _shapes(policy: Policy, plugins: Mapping[str, PluginOption]) -> Iterator[Finding]:
@@ -191,13 +197,6 @@ def _finding(severity: Severity, code: str, path: str, message: str, fix: str) -
     return Finding(severity=severity, code=code, object=_OBJECT, path=path, message=message, fix=fix)
 
 
-def _error(code: str, path: str, message: str, fix: str) -> Finding:
-    return _finding(Severity.ERROR, code, path, message, fix)
-
-
-def _warning(code: str, path: str, message: str, fix: str) -> Finding:
-    return _finding(Severity.WARNING, code, path, message, fix)
-
-
-def _info(code: str, path: str, message: str, fix: str) -> Finding:
-    return _finding(Severity.INFO, code, path, message, fix)
+_error, _warning, _info = (
+    partial(_finding, severity) for severity in (Severity.ERROR, Severity.WARNING, Severity.INFO)
+)

@@ -3,16 +3,19 @@ names the nearest known one and its line. With ``compatibility: volcano`` it is 
 none upstream; an unknown action stays an error there too."""
 
 import re
+from collections.abc import Callable
 from typing import Any
 
 from scheduler_core.framework.conflicts import find_conflict
 from scheduler_core.framework.extension_points import SWITCHES
+from scheduler_core.framework.own_plugins import names_own_plugins
 from scheduler_core.framework.plugin import Action, Argument, Plugin
+from scheduler_core.framework.registry import NOT_BUILT, Registry
 from scheduler_core.model.errors import BadInput
 from scheduler_core.model.policy import PluginOption, Policy, Profile
+from scheduler_core.scheduler import registered
 from scheduler_core.serde.policy.arguments import BadEntry, checked, did_you_mean
 from scheduler_core.serde.policy.kube_scheduler import KUBE_KIND, translate
-from scheduler_core.serde.policy.names import Names, known_names
 from scheduler_core.serde.policy.tree import Field, Source, read_tree
 from scheduler_core.serde.text import as_text
 
@@ -30,6 +33,7 @@ _SWITCH = re.compile(r"enabled?(?=[A-Z])")
 _SWITCH_BY_STEM = {_SWITCH.sub("", name): switch for name, (switch, _) in SWITCHES.items()}
 
 
+@names_own_plugins
 def parse_policy(text: str | bytes, file: str | None = None, *, faults: list[BadInput] | None = None) -> Policy:
     """Read a ``volcano-scheduler.conf``, a ConfigMap that holds one, or a ``KubeSchedulerConfiguration``.
 
@@ -49,7 +53,7 @@ def parse_policy(text: str | bytes, file: str | None = None, *, faults: list[Bad
         raise source.error("malformed_policy", "a policy is a mapping with actions and tiers", root)
     if (kind := root.fields.get("kind")) is not None and kind.value == KUBE_KIND:
         root = translate(root, source)
-    return _Parser(source, known_names(), root, faults).policy(inner)
+    return _Parser(source, registered(), root, faults).policy(inner)
 
 
 def _unwrapped(root: Field, text: str, source: Source) -> tuple[Field, str]:
@@ -70,7 +74,7 @@ def _unwrapped(root: Field, text: str, source: Source) -> tuple[Field, str]:
 class _Parser:
     """One parse: collects warnings on the way."""
 
-    def __init__(self, source: Source, names: Names, root: Field, faults: list[BadInput] | None) -> None:
+    def __init__(self, source: Source, names: Registry, root: Field, faults: list[BadInput] | None) -> None:
         self.source, self.names, self.root, self.faults = source, names, root, faults
         self.fields: dict[str, Field] = root.fields or {}
         self.warnings: list[str] = []
@@ -116,16 +120,10 @@ class _Parser:
         actions: list[str] = []
         for name in filter(None, (name.strip() for name in value)):
             at = Field(name, field.line, field.path)
-            if name in self.names.actions:
-                if name in actions:
-                    self._fault("duplicate_action", f"action {name!r} is here twice", at)
-                else:
-                    actions.append(name)
-            elif name in self.names.actions_not_built:
-                self._complain("not_built", f"action {name!r}: known, not built yet", at, hint=_NOT_BUILT)
-            else:
-                known = [*self.names.actions, *self.names.actions_not_built]
-                self._fault("unknown_action", f"unknown action {name!r}", at, hint=did_you_mean(name, known))
+            if name in actions:
+                self._fault("duplicate_action", f"action {name!r} is here twice", at)
+            elif self._known("action", name, at, self._fault) is not None:
+                actions.append(name)
         if not actions:
             raise self.source.error("malformed_policy", "no action is left to run", field)
         return tuple(actions)
@@ -181,7 +179,7 @@ class _Parser:
             self._fault("duplicate_plugin", f"plugin {name!r} is on line {seen[name].line} too", named)
             return None
         seen[name] = named
-        plugin = self._known_plugin(name, named)
+        plugin: type[Plugin] | None = self._known("plugin", name, named, self._complain)
         if plugin is None:
             return None
         switches: dict[str, bool] = {}
@@ -211,15 +209,18 @@ class _Parser:
             arguments = {argument.name: argument.default for argument in plugin.arguments}
         return PluginOption(name=name, switches=dict(sorted(switches.items())), arguments=arguments)
 
-    def _known_plugin(self, name: str, field: Field) -> type[Plugin] | None:
-        if name in self.names.plugins:
-            return self.names.plugins[name]
-        if name in self.names.plugins_not_built:
-            self._complain("not_built", f"plugin {name!r}: known, not built yet", field, hint=_NOT_BUILT)
-            return None
-        known = [*self.names.plugins, *self.names.plugins_not_built]
-        self._complain("unknown_plugin", f"unknown plugin {name!r}", field, hint=did_you_mean(name, known))
-        return None
+    def _known(self, kind: str, name: str, at: Field, complain: Callable[..., None]) -> Any:
+        """The plugin or action of a name; None where there is none, which is said."""
+        table: dict[str, Any] = dict(self.names.plugins if kind == "plugin" else self.names.actions)
+        fault = self.names.broken.get((kind, name))
+        if name not in table and fault is not None:
+            self._fault(fault.code, fault.message, at, hint=fault.hint)
+        elif name not in table and kind == "plugin" and name in NOT_BUILT:
+            complain("not_built", f"plugin {name!r}: known, not built yet", at, hint=_NOT_BUILT)
+        elif name not in table:
+            known = [*table, *(NOT_BUILT if kind == "plugin" else ())]
+            complain(f"unknown_{kind}", f"unknown {kind} {name!r}", at, hint=did_you_mean(name, known))
+        return table.get(name)
 
     def _configurations(self) -> dict[str, dict[str, Any]]:
         found: dict[str, dict[str, Any]] = {}
@@ -233,14 +234,9 @@ class _Parser:
             for key, part in fields.items():
                 if key not in ("name", "arguments"):
                     self._complain("unknown_key", f"unknown key {key!r} of action {name!r}", part, hint="arguments")
-            action: type[Action] | None = self.names.actions.get(name)
+            action: type[Action] | None = self._known("action", name, named, self._complain)
             if action is not None:
                 found[name] = self._arguments(f"action {name!r}", action.arguments, (), fields.get("arguments"))
-            elif name in self.names.actions_not_built:
-                self._complain("not_built", f"action {name!r}: known, not built yet", named, hint=_NOT_BUILT)
-            else:
-                known = [*self.names.actions, *self.names.actions_not_built]
-                self._complain("unknown_action", f"unknown action {name!r}", named, hint=did_you_mean(name, known))
         return dict(sorted(found.items()))
 
     def _arguments(

@@ -145,3 +145,25 @@ def test_a_misspelt_job_is_named_with_its_podgroup(tmp_path, capsys, given, hint
     assert (status, found["error"]["code"], found["error"]["hint"]) == (2, "unknown_gang", hint)
     status, found = explained(tmp_path, capsys, "pretrain", *objects)
     assert (status, found["podgroup"]) == (0, "default/pretrain-5f1c0a9e-77aa")
+
+
+def test_a_node_that_a_plugin_refuses_to_the_task_does_not_fit(tmp_path, capsys):
+    """The reason of the gang counted these nodes; the table beside it said that all of them fit."""
+    objects = [
+        *b.priority_classes(),
+        b.queue("q", {"A": 8}, **b.TRAINING),
+        b.node("n1", "A", 4),
+        b.node("n2", "A", 4),
+        *b.training("waits", "q", 1, "A", 1),
+    ]
+    snapshot, conf = tmp_path / "snapshot.json", tmp_path / "policy.conf"
+    snapshot.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": objects}))
+    conf.write_text(FOUNDING_POLICY.replace("plugins:\n", "plugins:\n  - name: nodegroup\n", 1))
+    arguments = ["explain", "waits", "--snapshot", str(snapshot), "--conf", str(conf)]
+    assert main([*arguments, "--output", "json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["reason"]["code"] == "NoNodeMatches"
+    ((label, count),) = found["reason"]["numbers"]["nodes"].items()
+    assert (count, [node["refusal"] for node in found["members"][0]["nodes"]]) == (2, [label, label])
+    assert main(arguments) == 0
+    assert f"0 of 2 nodes fit; 2 {label}" in capsys.readouterr().out

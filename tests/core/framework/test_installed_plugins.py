@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 import zipfile
@@ -47,7 +48,7 @@ def installed(tmp_path_factory):
     return target
 
 
-def run(installed, tmp_path, policy):
+def run(installed, tmp_path, policy, *command, cluster=None):
     objects = [
         *b.priority_classes(),
         b.queue("q", {"A": 8}, **b.INFERENCE),
@@ -56,10 +57,11 @@ def run(installed, tmp_path, policy):
         b.node("n3", "A", 4, labels={"example.com/quiet": "yes"}),
         *b.inference("wants", "q", 1, "A", 1),
     ]
-    snapshot, conf = tmp_path / "snapshot.json", tmp_path / "policy.yaml"
-    snapshot.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": objects}))
+    snapshot, conf = tmp_path / "snapshot.yaml", tmp_path / "policy.yaml"
+    snapshot.write_text(cluster or json.dumps({"apiVersion": "v1", "kind": "List", "items": objects}))
     conf.write_text(policy)
-    command = [sys.executable, "-m", "scheduler_core", "run", "--snapshot", str(snapshot), "--conf", str(conf)]
+    said = command or ("run",)
+    command = [sys.executable, "-m", "scheduler_core", *said, "--snapshot", str(snapshot), "--conf", str(conf)]
     environment = {
         **os.environ,
         "PYTHONPATH": os.pathsep.join([str(installed), str(ROOT)] if installed else [str(ROOT)]),
@@ -70,21 +72,51 @@ def run(installed, tmp_path, policy):
 
 
 def test_a_policy_uses_the_installed_plugin_and_action(installed, tmp_path):
-    (policy,) = blocks("yaml")
+    policy, _ = blocks("yaml")
     done = run(installed, tmp_path, policy)
     assert done.returncode == 0, done.stderr
     assert [bind["node"] for bind in json.loads(done.stdout)["binds"]] == ["n3"]
 
 
 def test_without_the_package_the_name_is_unknown(tmp_path):
-    (policy,) = blocks("yaml")
+    policy, _ = blocks("yaml")
     done = run(None, tmp_path, policy)
     assert done.returncode == 2
     assert json.loads(done.stderr)["error"]["code"] in ("unknown_action", "unknown_plugin")
 
 
 def test_an_argument_of_it_is_checked_like_any_other(installed, tmp_path):
-    (policy,) = blocks("yaml")
+    policy, _ = blocks("yaml")
     done = run(installed, tmp_path, policy.replace("weight: 5", "weight: 500"))
     assert done.returncode == 2
     assert "weight" in json.loads(done.stderr)["error"]["message"]
+
+
+def test_the_example_that_is_to_be_tried(installed, tmp_path):
+    policy, cluster = blocks("yaml")
+    done = run(installed, tmp_path, policy, "explain", "train", cluster=cluster)
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert (found["decision"], found["reason"]["code"]) == ("3 waiting", "NoNodeMatches")
+    assert found["reason"]["numbers"]["nodes"] == {"enough of the gang": 2, "kept quiet": 1}
+    (first, left) = found["members"]
+    assert [node.get("refusal") for node in first["nodes"]] == [None, None, "kept quiet"]
+    assert [node["refusal"] for node in left["nodes"]] == ["enough of the gang", "enough of the gang", "kept quiet"]
+    done = run(installed, tmp_path, policy.replace("most: 1", "most: 2"), cluster=cluster)
+    assert sorted(bind["node"] for bind in json.loads(done.stdout)["binds"]) == ["n1", "n2", "n2"]
+
+
+def test_what_is_misspelt_is_said_as_the_page_says_it(installed, tmp_path):
+    spoilt = tmp_path / "spoilt"
+    shutil.copytree(installed, spoilt)
+    code = (spoilt / "quiet_nodes.py").read_text()
+    (spoilt / "quiet_nodes.py").write_text(code.replace("def node_order(", "def node_oder("))
+    policy, cluster = blocks("yaml")
+    done = run(spoilt, tmp_path, policy, cluster=cluster)
+    assert done.returncode == 2
+    told = json.loads(done.stderr)["error"]
+    for part in (told["message"], told["hint"], told["code"], f":{told['line']}: {told['path']}: "):
+        assert part in PAGE.replace("\n", " ")
+    rest = policy.replace("  - name: quiet-nodes\n    arguments:\n      weight: 5\n", "")
+    done = run(spoilt, tmp_path, rest, cluster=cluster)
+    assert done.returncode == 0, done.stderr

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from importlib.metadata import EntryPoint
 
+import msgspec
 import pytest
 
-from scheduler_core import BadInput
+from scheduler_core import BadInput, PluginOption
 from scheduler_core.actions import ACTIONS
 from scheduler_core.framework import registry
 from scheduler_core.framework.extension_points import check_points
 from scheduler_core.framework.plugin import Action, Argument, Plugin, with_defaults
 from scheduler_core.plugins import PLUGINS
+from scheduler_core.serde.lint import lint_policy
+from scheduler_core.serde.policy import parse_policy
+from tests.core.small_cluster import decide, node, policy, snapshot, training
 
 
 class Hello(Plugin):
@@ -54,6 +58,17 @@ class Forgetful(Plugin):
         return True
 
 
+class Nameless(Plugin):
+    """Nobody could tell what it has done."""
+
+
+class Loose(Plugin):
+    """A comma is missing."""
+
+    name = "loose"
+    arguments = Argument(name="greeting", type="str", default="hi")
+
+
 @pytest.fixture
 def installed(monkeypatch):
     """Pretend that packages with these entry points are installed."""
@@ -71,25 +86,42 @@ def installed(monkeypatch):
 
 def test_built_in_and_installed(installed):
     installed(plugins={"hello": "Hello"}, actions={"wave": "Wave"})
-    plugins, actions = registry.with_entry_points(PLUGINS, ACTIONS)
-    assert plugins["hello"] is Hello
-    assert actions["wave"] is Wave
-    assert set(PLUGINS) < set(plugins)
+    found = registry.with_entry_points(PLUGINS, ACTIONS)
+    assert found.plugins == {**PLUGINS, "hello": Hello}
+    assert found.actions == {**ACTIONS, "wave": Wave}
+    assert not found.broken
 
 
 @pytest.mark.parametrize(
-    ("group", "name", "value", "code"),
+    ("group", "name", "value", "code", "cause"),
     [
-        ("plugins", "gang", "Hello", "duplicate_entry_point"),
-        ("plugins", "wave", "Wave", "bad_entry_point"),
-        ("actions", "hello", "Hello", "bad_entry_point"),
+        ("plugins", "gang", "Hello", "duplicate_entry_point", "the name is taken"),
+        ("plugins", "wave", "Wave", "bad_entry_point", "not a subclass of scheduler_core.framework.plugin.Plugin"),
+        ("actions", "hello", "Hello", "bad_entry_point", "not a subclass of scheduler_core.framework.plugin.Action"),
+        ("plugins", "lost", "Lost", "bad_entry_point", "cannot be loaded: KeyError: 'Lost'"),
+        ("plugins", "nameless", "Nameless", "bad_entry_point", "the class has no name"),
+        ("plugins", "loose", "Loose", "bad_entry_point", "its arguments are no tuple of Argument"),
     ],
 )
-def test_what_cannot_be_installed(installed, group, name, value, code):
-    installed(**{group: {name: value}})
-    with pytest.raises(BadInput) as error:
-        registry.with_entry_points(PLUGINS, ACTIONS)
-    assert error.value.code == code
+def test_what_cannot_be_installed_is_kept_with_its_cause(installed, group, name, value, code, cause):
+    installed(**{group: {name: value}, "actions" if group == "plugins" else "plugins": {}})
+    found = registry.with_entry_points(PLUGINS, ACTIONS)
+    ((key, broken),) = found.broken.items()
+    assert key == (group.removesuffix("s"), name)
+    assert broken.code == code
+    assert cause in broken.message
+    assert f"{name!r} ({value}" in broken.message
+    assert broken.hint
+    assert (found.plugins, found.actions) == (PLUGINS, ACTIONS)
+
+
+def test_of_two_with_one_name_neither_is_used(installed, monkeypatch):
+    installed()
+    points = [EntryPoint("hello", value, registry.PLUGIN_GROUP) for value in ("Hello", "Hello", "Hello")]
+    monkeypatch.setattr(registry, "entry_points", lambda group: points if group == registry.PLUGIN_GROUP else [])
+    found = registry.with_entry_points(PLUGINS, ACTIONS)
+    assert found.broken["plugin", "hello"].code == "duplicate_entry_point"
+    assert "hello" not in found.plugins
 
 
 @pytest.mark.parametrize(
@@ -106,9 +138,51 @@ def test_what_cannot_be_installed(installed, group, name, value, code):
 )
 def test_a_method_that_can_only_be_a_mistake(installed, value, code, hint):
     installed(plugins={value.lower(): value})
+    broken = registry.with_entry_points(PLUGINS, ACTIONS).broken["plugin", value.lower()]
+    assert (broken.code, broken.hint) == (code, hint)
+
+
+@pytest.fixture
+def with_broken(installed, monkeypatch):
+    """A process in which one plugin and one action are broken."""
+    installed(plugins={"lost": "Lost", "hello": "Hello"}, actions={"wave": "Lost"})
+    monkeypatch.setattr("scheduler_core.scheduler._tables", None)
+
+
+NEITHER = "actions: allocate\ntiers: [{plugins: [{name: gang}, {name: predicates}]}]"
+
+
+@pytest.mark.parametrize(
+    ("text", "path"),
+    [
+        (NEITHER.replace("gang", "lost"), "tiers[0].plugins[0].name"),
+        (NEITHER.replace("gang", "lost") + "\ncompatibility: volcano", "tiers[0].plugins[0].name"),
+        (NEITHER.replace("allocate", "allocate, wave"), "actions"),
+    ],
+)
+def test_a_policy_that_names_it_is_refused_with_the_cause(with_broken, text, path):
     with pytest.raises(BadInput) as error:
-        registry.with_entry_points(PLUGINS, ACTIONS)
-    assert (error.value.code, error.value.hint) == (code, hint)
+        parse_policy(text)
+    assert (error.value.code, error.value.path) == ("bad_entry_point", path)
+    assert "cannot be loaded: KeyError: 'Lost'" in error.value.message
+
+
+def test_other_policies_go_on_and_lint_tells_of_it(with_broken):
+    parse_policy(NEITHER.replace("gang", "hello"))
+    decide(snapshot([node("n")], [training()]), parse_policy(NEITHER))
+    found = [(one.severity, one.code, one.message) for one in lint_policy(NEITHER) if "entry" in one.code]
+    assert [(severity, code) for severity, code, _ in found] == [("warning", "bad_entry_point")] * 2
+    assert all("cannot be loaded: KeyError: 'Lost'" in message for *_, message in found)
+    named = [one.severity for one in lint_policy(NEITHER.replace("gang", "lost")) if "plugin 'lost'" in one.message]
+    assert named == ["error"]
+
+
+@pytest.mark.parametrize(("kind", "given"), [("plugin", {"tiers": ((PluginOption(name="lost"),),)}), ("action", {})])
+def test_a_session_says_the_cause_too(with_broken, kind, given):
+    """A policy that was read by another process."""
+    rules = msgspec.structs.replace(policy("allocate wave"), **given)
+    with pytest.raises(BadInput, match=f"^{kind} '(lost|wave)' .*KeyError: 'Lost'"):
+        decide(snapshot([node("n")], [training()]), rules)
 
 
 def test_built_in_plugins_have_no_such_methods():
@@ -119,8 +193,7 @@ def test_built_in_plugins_have_no_such_methods():
 def test_a_table_holds_each_under_its_own_name():
     assert all(plugin.name == name for name, plugin in PLUGINS.items())
     assert all(action.name == name for name, action in ACTIONS.items())
-    assert not set(PLUGINS) & registry.KNOWN_PLUGINS_NOT_BUILT
-    assert not set(ACTIONS) & registry.KNOWN_ACTIONS_NOT_BUILT
+    assert not set(PLUGINS) & registry.NOT_BUILT
 
 
 def test_arguments_are_completed():

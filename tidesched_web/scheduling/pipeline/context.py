@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -75,6 +75,7 @@ class ClusterContext:
         self.pod_reasons = PodReasonBook()
         self.foreign_holder = ""
         self._policies: dict[int, Policy] = {}
+        self._faults: dict[str, dict[str, Any]] | None = None
         self._to_announce: dict[tuple[str, int | str], live.About | None] = {}
         self._announced_at = float("-inf")
         self._owners: dict[str, QueueOwner] = {}
@@ -109,24 +110,27 @@ class ClusterContext:
         Raises:
             NoPolicy: there is none.
         """
-        for revision in PolicyRevision.objects.filter(cluster_id=self.cluster_id, valid=True).order_by("-number")[:5]:
-            parsed = self._parse(revision)
-            if parsed is not None:
-                return revision, parsed
-        raise NoPolicy(f"cluster {self.cluster_id} has no policy that can be used")
-
-    def _parse(self, revision: PolicyRevision) -> Policy | None:
-        if revision.pk not in self._policies:
+        newest = PolicyRevision.objects.filter(cluster_id=self.cluster_id, valid=True).order_by("-number")[:5]
+        found, faults = None, dict[str, dict[str, Any]]()
+        for revision in newest:
             try:
-                self._policies = {revision.pk: bridge.read_policy(revision.text)}
+                found = revision, self._parse(revision)
+                break
             except BadInput as error:
-                alerts.raise_alert(
-                    cluster_id=self.cluster_id,
-                    key=f"policy_invalid:{revision.number}",
-                    severity=AlertSeverity.CRITICAL,
-                    code="policy_invalid",
-                    message=f"Policy {revision.number} cannot be used: {error.message}",
-                    numbers=msgspec.to_builtins(error.to_json()["error"], str_keys=True),
-                )
-                return None
+                faults[f"policy_invalid:{revision.number}"] = {
+                    "severity": AlertSeverity.CRITICAL,
+                    "code": "policy_invalid",
+                    "message": f"Policy {revision.number} cannot be used: {error.message}",
+                    "numbers": msgspec.to_builtins(error.to_json()["error"], str_keys=True),
+                }
+        if faults or faults != self._faults:
+            alerts.keep_open(cluster_id=self.cluster_id, prefix="policy_invalid:", wanted=faults)
+            self._faults = faults
+        if found is None:
+            raise NoPolicy(f"cluster {self.cluster_id} has no policy that can be used")
+        return found
+
+    def _parse(self, revision: PolicyRevision) -> Policy:
+        if revision.pk not in self._policies:
+            self._policies = {revision.pk: bridge.read_policy(revision.text)}
         return self._policies[revision.pk]

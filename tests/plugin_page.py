@@ -1,5 +1,5 @@
 """The reference page of actions and plugins, written from their declarations: ``docs/plugins.md``. ``python -m
-scheduler_core.serde.policy.reference_page`` prints it; ``make docs`` writes it, ``make check`` compares it."""
+tests.plugin_page`` prints it; ``make docs`` writes it, ``make check`` compares it."""
 
 import inspect
 import re
@@ -16,7 +16,7 @@ from scheduler_core.framework.extension_points import (
     points_of,
 )
 from scheduler_core.framework.plugin import Action, Argument, Plugin
-from scheduler_core.framework.registry import KNOWN_ACTIONS_NOT_BUILT, KNOWN_PLUGINS_NOT_BUILT
+from scheduler_core.framework.registry import NOT_BUILT
 from scheduler_core.plugins import PLUGINS
 
 _INTRODUCTION = """\
@@ -76,7 +76,7 @@ def page() -> str:
     parts.append(_POINTS_INTRODUCTION)
     parts += [_point(point) for point in EXTENSION_POINTS]
     parts.append("")
-    unbuilt = sorted((KNOWN_PLUGINS_NOT_BUILT | KNOWN_ACTIONS_NOT_BUILT) - PLUGINS.keys() - ACTIONS.keys())
+    unbuilt = sorted(NOT_BUILT - PLUGINS.keys())
     if unbuilt:
         names = ", ".join(f"`{name}`" for name in unbuilt)
         parts.append(
