@@ -19,7 +19,7 @@ from scheduler_core.state import status, task_class
 
 _P = ParamSpec("_P")
 _R = TypeVar("_R")
-_FLOAT, _BOOL = np.dtype(np.float64), np.dtype(np.bool_)
+_ARRAY, _FLOAT, _BOOL = np.ndarray, np.dtype(np.float64), np.dtype(np.bool_)
 # Where the names in the types of answers are from.
 _MODULES = (status, task_class, resources, pod, demand, combine, pod_points, extension_points)
 # What is as good as the type of an answer.
@@ -93,7 +93,7 @@ def function_at(plugin: Plugin, point: str, *, nodes: int) -> Callable[..., Any]
     # The usual answers to the two questions that are asked most are seen to be right in less time.
     def node_order(cls: task_class.TaskClass, where: Any) -> Any:
         answer = method(cls, where)
-        if type(answer) is np.ndarray:
+        if type(answer) is _ARRAY:
             if type(where) is slice:  # with an end: one node
                 right = answer.size == 1 and where.stop is not None and isfinite(answer.item())
             else:
@@ -105,7 +105,7 @@ def function_at(plugin: Plugin, point: str, *, nodes: int) -> Callable[..., Any]
     def task_predicate(task: int) -> Any:
         answer = method(task)
         right = type(answer) is tuple and len(answer) == 2 and type(answer[0]) is str
-        if right and type(answer[1]) is np.ndarray and answer[1].dtype is _BOOL and answer[1].shape == (nodes,):
+        if right and type(answer[1]) is _ARRAY and answer[1].dtype is _BOOL and answer[1].shape == (nodes,):
             return answer
         return look(answer, task)
 

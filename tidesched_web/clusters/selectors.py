@@ -102,10 +102,12 @@ def ruling_policy(cluster: Cluster) -> PolicyRevision | None:
 
 
 def newest_usable(revisions: Iterable[PolicyRevision]) -> PolicyRevision | None:
-    """The first that a session can run under; a plugin that a stored one names may be gone by now."""
+    """The first that a session can run under: a plugin that a stored one names may be gone by now. The first valid one
+    where no session could run at all."""
     from tidesched_web.engine.policy_check import outline  # the engine is heavy
 
-    return next((one for one in revisions if one.valid and outline(one.text) is not None), None)
+    valid = [one for one in revisions if one.valid]
+    return next((one for one in valid if outline(one.text) is not None), valid[0] if valid else None)
 
 
 def newest_policy(cluster: Cluster) -> PolicyRevision | None:

@@ -103,16 +103,8 @@ def recorder(monkeypatch):
     monkeypatch.setitem(PLUGINS, "recorder", Recorder)
     monkeypatch.setitem(PLUGINS, "second", Second)
     monkeypatch.setattr("scheduler_core.scheduler._tables", None)
-    from scheduler_core.serde.policy.names import known_names
-
-    known_names.cache_clear()
     Recorder.calls, Recorder.answers = [], {}
-    yield Recorder
-    known_names.cache_clear()
-    monkeypatch.undo()
-    import scheduler_core.scheduler
-
-    scheduler_core.scheduler._tables = None
+    return Recorder
 
 
 def with_recorder():

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
 
 import pytest
 from django.utils import timezone
 
+from scheduler_core.framework.plugin import Plugin
 from scheduler_core.model.errors import BadInput
+from scheduler_core.plugins import PLUGINS
+from scheduler_core.state.status import Bools
+from scheduler_core.state.task_class import TaskClass
 from tests.cluster.objects import deployment
 from tests.waiting import until
 from tests.web.pipeline.stage import NAMESPACE_NAME, Stage
@@ -18,7 +23,9 @@ from tidesched_web.clusters.kubernetes.installation_lease import LeaseAnswer, ho
 from tidesched_web.clusters.kubernetes.outcomes import Outcome, OutcomeKind
 from tidesched_web.clusters.kubernetes.paths import DEPLOYMENT, QUEUE
 from tidesched_web.clusters.models import Cluster, PolicyRevision
+from tidesched_web.clusters.selectors import ruling_policy
 from tidesched_web.common.errors import DomainError
+from tidesched_web.engine.policy_check import outline
 from tidesched_web.scheduling import services
 from tidesched_web.scheduling.holds import GUARD_KEY
 from tidesched_web.scheduling.models import (
@@ -234,3 +241,43 @@ def test_a_change_of_mode_takes_the_figures_of_the_scheduler_before_out_of_the_q
     clusters.set_mode(cluster=Cluster.objects.get(), mode="observe", actor="anna", reason="Look only.")
     stage.session()
     assert stage.client.get(QUEUE.path(name="train"))["status"]["running"] == 5, "mode observe writes nothing"
+
+
+class Own(Plugin):
+    """Installed, gone, and installed again."""
+
+    name = "own"
+
+    def predicate(self, cls: TaskClass) -> Iterator[tuple[str, Bools]]:
+        raise KeyError("quiet")
+        yield
+
+
+def test_a_plugin_that_is_gone_leaves_the_policy_before_in_force_until_it_is_back(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The page named the newest revision as the one in force, and the alert stayed open for good."""
+    newest = PolicyRevision.objects.get()
+    before = newest.pk
+    newest.pk, newest.number = None, newest.number + 1
+    newest.text = newest.text.replace("plugins:\n", "plugins:\n  - name: own\n", 1)
+    newest.save()
+    assert stage.session().policy_id == before
+    rules = ruling_policy(stage.cluster)
+    assert rules is not None
+    assert rules.pk == before
+    alert = Alert.objects.get(code="policy_invalid", resolved_at=None)
+    assert "unknown plugin 'own'" in alert.message
+    monkeypatch.setitem(PLUGINS, "own", Own)
+    monkeypatch.setattr("scheduler_core.scheduler._tables", None)
+    outline.cache_clear()
+    rules = ruling_policy(stage.cluster)
+    assert rules is not None
+    assert rules.pk == newest.pk
+    stage.train("job", pods=1)
+    with pytest.raises(BadInput):
+        stage.sessions_until(lambda: False)
+    assert not Alert.objects.filter(code="policy_invalid", resolved_at=None).exists()
+    failed = Session.objects.latest("number")
+    assert (failed.state, failed.policy_id) == (SessionState.FAILED, newest.pk)
+    assert failed.error.startswith("your plugin 'own', method predicate: KeyError: 'quiet'")
