@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 from django.contrib.auth.hashers import PBKDF2PasswordHasher
-from django.contrib.contenttypes.models import ContentType
 from django.contrib.sessions.models import Session
 from django.core.cache import cache
 from django.db import connection
@@ -319,25 +318,6 @@ def test_no_pooled_connection_is_in_use_while_a_password_is_hashed(in_use):
     assert Client().post(f"/invite/{secret}/", form).status_code == 302
     assert len(in_use) >= 6
     assert not any(in_use)
-
-
-def test_what_axes_kept_is_dropped(db):
-    from importlib import import_module
-
-    from django.apps import apps
-    from django.db import connection
-
-    step = import_module("tidesched_web.accounts.migrations.0006_drop_axes")
-    ContentType.objects.create(app_label="axes", model="accessattempt")
-    with connection.cursor() as cursor:
-        cursor.execute("CREATE TABLE axes_accessattempt (id bigint)")
-        cursor.execute("INSERT INTO django_migrations (app, name, applied) VALUES ('axes', '0001_initial', now())")
-        with connection.schema_editor(atomic=False) as editor:
-            step.drop(apps, editor)
-        cursor.execute("SELECT count(*) FROM django_migrations WHERE app = 'axes'")
-        assert cursor.fetchone() == (0,)
-        assert "axes_accessattempt" not in connection.introspection.table_names(cursor)
-    assert not ContentType.objects.filter(app_label="axes").exists()
 
 
 @pytest.mark.parametrize(("peer", "kept"), [("192.0.2.9", True), ("203.0.113.5", False)])

@@ -1,16 +1,24 @@
-"""Partitions are made and dropped by functions of the schema's owner: the application's role changes no table."""
+"""Partitions are made and dropped by functions of the schema's owner: the application's role changes no table.
+
+They run as the owner and read the table that they are given. Any role may make temporary tables and views, and a view
+in the place of the default partition would run its functions as the owner: partitions are made for no table that the
+caller owns.
+"""
 
 from django.db import migrations
 
 MAKE = """
-CREATE FUNCTION tidesched_make_partition(parent regclass, lower timestamptz, upper timestamptz) RETURNS boolean
-LANGUAGE plpgsql SECURITY DEFINER
+CREATE FUNCTION tidesched_make_partition(parent regclass, lower timestamptz, upper timestamptz)
+RETURNS boolean LANGUAGE plpgsql SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp SET lock_timeout = '2s' AS $$
 DECLARE
-    place text; title text; key text; fresh text; rest text; span text; caught boolean;
+    place text; title text; key text; fresh text; rest text; span text; caught boolean; holder oid;
 BEGIN
-    SELECT n.nspname, c.relname INTO STRICT place, title
+    SELECT n.nspname, c.relname, c.relowner INTO STRICT place, title, holder
         FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE c.oid = parent;
+    IF pg_has_role(session_user, holder, 'MEMBER') AND NOT pg_has_role(session_user, current_user, 'MEMBER') THEN
+        RAISE EXCEPTION '% is a table of %', parent, session_user USING ERRCODE = 'insufficient_privilege';
+    END IF;
     key := substring(pg_get_partkeydef(parent) FROM '^RANGE \\(([a-z_]+)\\)$');
     IF key IS NULL THEN
         RAISE EXCEPTION '% is not partitioned by a column', parent USING ERRCODE = 'wrong_object_type';

@@ -86,7 +86,7 @@ class Command(BaseCommand):
 
 
 def _migrate() -> bool:
-    """Apply the missing migrations; refuse a schema that a newer TideSched made."""
+    """Apply the missing migrations; refuse a schema that this TideSched does not know."""
     with database_roles.as_owner():
         return _migrate_as_owner()
 
@@ -101,8 +101,10 @@ def _migrate_as_owner() -> bool:
     )
     if unknown:
         raise CommandError(
-            f"the data was written by a newer TideSched: this one does not know the schema change {unknown[-1]}.\n"
-            "hint: start the newer version, or choose another DATA_DIR or DATABASE_URL."
+            "the data was written by a newer TideSched, or by one from before the schema of 0.1.0: this one does not "
+            f"know the schema change {unknown[-1]}.\n"
+            "hint: start the version that wrote it, or choose another DATA_DIR or DATABASE_URL; manage.py tree export "
+            "there and manage.py tree apply here take the quota tree along."
         )
     executor = MigrationExecutor(connection)
     if not executor.migration_plan(executor.loader.graph.leaf_nodes()):

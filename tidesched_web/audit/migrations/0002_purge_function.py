@@ -55,7 +55,7 @@ def make(_apps: StateApps, schema_editor: BaseDatabaseSchemaEditor) -> None:
 
 
 class Migration(migrations.Migration):
-    dependencies = [("audit", "0003_signed_entries")]
+    dependencies = [("audit", "0001_initial")]
 
     operations = [
         migrations.RunPython(

@@ -1,5 +1,3 @@
-"""Jobs: work that outlasts a request."""
-
 import django.db.models.deletion
 from django.conf import settings
 from django.db import migrations, models
@@ -8,12 +6,25 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
     initial = True
 
-    dependencies = [
-        ("clusters", "0001_initial"),
-        migrations.swappable_dependency(settings.AUTH_USER_MODEL),
-    ]
+    dependencies = [("clusters", "0001_initial"), migrations.swappable_dependency(settings.AUTH_USER_MODEL)]
 
     operations = [
+        migrations.CreateModel(
+            name="ReplacedProcess",
+            fields=[
+                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                ("key", models.CharField(max_length=32, unique=True)),
+                ("role", models.CharField(max_length=60)),
+                ("host", models.CharField(max_length=60)),
+                ("pid", models.PositiveIntegerField()),
+                ("at", models.DateTimeField()),
+                ("activity", models.CharField(max_length=200)),
+                ("step", models.CharField(blank=True, max_length=200)),
+                ("seconds", models.FloatField()),
+                ("ended_by", models.CharField(max_length=100)),
+            ],
+            options={"ordering": ["-at", "-id"]},
+        ),
         migrations.CreateModel(
             name="Job",
             fields=[
@@ -26,6 +37,7 @@ class Migration(migrations.Migration):
                             ("impact_day", "Impact over the last day"),
                             ("export", "Export"),
                             ("adopt", "Adoption of queues"),
+                            ("connection_test", "Connection test"),
                         ],
                         max_length=24,
                     ),
