@@ -49,7 +49,6 @@ class AccountAdapter(DefaultAccountAdapter):
             raise ImmediateHttpResponse(respond_429(request))
 
     def _rollback_login_failed_rl_usage(self) -> None:
-        """The password was right."""
         self._try.take_back()
 
     def authentication_failed(self, request: HttpRequest, **credentials: Any) -> None:

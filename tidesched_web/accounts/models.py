@@ -52,8 +52,6 @@ class User(AbstractUser):
 
 
 class Tenant(Versioned):
-    """Who the cards are for."""
-
     slug = models.SlugField(max_length=63, unique=True)
     name = models.CharField(max_length=120)
     description = models.TextField(blank=True)
@@ -106,8 +104,6 @@ class BusinessLine(Versioned):
 
 
 class TenantRole(models.TextChoices):
-    """Rights inside one tenant."""
-
     ADMIN = "admin", _("Tenant admin")
     MEMBER = "member", _("Member")
 
@@ -145,8 +141,6 @@ class Scope(models.TextChoices):
 
 
 class TokenState(models.TextChoices):
-    """Whether a token works."""
-
     LIVE = "live", _("Live")
     EXPIRED = "expired", _("Expired")
     REVOKED = "revoked", _("Revoked")
@@ -190,8 +184,6 @@ class ApiToken(models.Model):
 
 
 class LinkKind(models.TextChoices):
-    """What a link is for."""
-
     INVITE = "invite", _("Invitation")
     RESET = "reset", _("New password")
 

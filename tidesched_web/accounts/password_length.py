@@ -10,7 +10,6 @@ class MinimumLength(MinimumLengthValidator):
     """Django's rule, said by TideSched."""
 
     def get_error_message(self) -> str:
-        """What is wrong with a shorter one."""
         return ngettext(
             "The password is too short: it needs at least %(n)d character.",
             "The password is too short: it needs at least %(n)d characters.",

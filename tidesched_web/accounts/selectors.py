@@ -33,7 +33,6 @@ from tidesched_web.common.prepared_query import Given, Prepared
 
 
 def user_actor(user: User) -> Actor:
-    """The account itself as an actor."""
     return Actor(user.get_username(), ActorKind.USER, user.pk)
 
 
@@ -151,7 +150,6 @@ def visible_users(access: Access) -> QuerySet[User]:
 
 
 def names_in_sight(access: Access) -> frozenset[str]:
-    """The names of the visible accounts."""
     return frozenset(visible_users(access).values_list("username", flat=True))
 
 
@@ -186,7 +184,6 @@ def known_users(access: Access) -> QuerySet[User]:
 
 
 def user_by_name(username: str) -> User | None:
-    """The account of this name."""
     return User.objects.filter(username=username).first()
 
 
@@ -196,7 +193,6 @@ def usernames() -> list[str]:
 
 
 def tenant_by_slug(slug: str) -> Tenant | None:
-    """The tenant of this slug."""
     return Tenant.objects.filter(slug=slug).first()
 
 
@@ -206,18 +202,15 @@ def names_of_tenants() -> list[tuple[str, str]]:
 
 
 def tenant_slugs() -> list[str]:
-    """The slugs of all tenants, for messages to an operator."""
     return list(Tenant.objects.order_by("slug").values_list("slug", flat=True))
 
 
 def visible_tenants(access: Access) -> QuerySet[Tenant]:
-    """Tenants that the caller is a member of."""
     tenants = Tenant.objects.all()
     return tenants if access.everything else tenants.filter(pk__in=access.tenant_ids)
 
 
 def visible_projects(access: Access) -> QuerySet[Project]:
-    """Projects of the caller's tenants."""
     projects = Project.objects.select_related("tenant")
     return projects if access.everything else projects.filter(tenant_id__in=access.tenant_ids)
 
@@ -250,12 +243,10 @@ def visible_tokens(user: User, access: Access) -> QuerySet[ApiToken]:
 
 
 def own_tokens(user: User) -> QuerySet[ApiToken]:
-    """The tokens of one account."""
     return ApiToken.objects.select_related("user", "tenant").filter(user=user)
 
 
 def all_tokens(user: User | None = None) -> QuerySet[ApiToken]:
-    """Every token, or those of one user, for an operator."""
     tokens = ApiToken.objects.select_related("user", "tenant").order_by("pk")
     return tokens if user is None else tokens.filter(user=user)
 

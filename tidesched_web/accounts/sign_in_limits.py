@@ -60,7 +60,6 @@ def _counted(request: HttpRequest, name: str) -> Try:
 
 
 def remember(request: HttpRequest, name: str) -> None:
-    """This account has signed in from this address."""
     cache.set(_known(_pair(request, name)), 1, timeout=KNOWN_SECONDS)
 
 

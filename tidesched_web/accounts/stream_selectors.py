@@ -43,12 +43,10 @@ class Caller:
 
 
 def caller_of_session(user: User, session_key: str) -> Caller:
-    """Who comes with a session of the console."""
     return Caller(user.pk, session_key=session_key)
 
 
 def caller_of_token(token: ApiToken, plain: str) -> Caller:
-    """Who comes with a token."""
     return Caller(token.user_id, token_hash=token_hash(plain))
 
 

@@ -73,8 +73,6 @@ MOMENT = "a moment in ISO 8601 is meant, such as 2026-03-05T03:14:00Z (without a
 
 
 class _UtcField(django_filters.fields.IsoDateTimeField):
-    """A moment in UTC."""
-
     def to_python(self, value: Any) -> dt.datetime | None:
         try:
             found: dt.datetime | None = super().to_python(value)
@@ -87,8 +85,6 @@ class _UtcField(django_filters.fields.IsoDateTimeField):
 
 
 class TimeFilter(django_filters.IsoDateTimeFilter):
-    """A moment with its zone."""
-
     field_class = _UtcField
 
 

@@ -31,6 +31,5 @@ class Index(APIView):
 
     @extend_schema(operation_id="index", responses={200: _ADDRESSES}, auth=[])
     def get(self, request: Request) -> Response:
-        """Addresses by name."""
         refuse_unknown(request, ())
         return Response({name: reverse(f"api:{route}", request=request) for name, route in self.routes})

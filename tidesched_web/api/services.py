@@ -77,7 +77,6 @@ def _require_room(account: int, new: StoredAnswer) -> None:
 
 
 def finish(answer: StoredAnswer, *, status: int, body: bytes, headers: Mapping[str, str]) -> None:
-    """Keep what was answered."""
     answer.status, answer.headers = status, dict(headers)
     answer.body, answer.body_key_id = encrypt(body)
     answer.save(update_fields=["status", "body", "body_key_id", "headers"])
@@ -97,5 +96,4 @@ def forget(answer: StoredAnswer) -> None:
 
 
 def stored_body(answer: StoredAnswer) -> bytes:
-    """The body that was answered."""
     return decrypt(bytes(answer.body), answer.body_key_id)

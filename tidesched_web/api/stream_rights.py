@@ -39,7 +39,6 @@ _all: WeakKeyDictionary[asyncio.AbstractEventLoop, OpenStreams] = WeakKeyDiction
 
 
 def sight_of(access: Access) -> Sight:
-    """What a caller may ask for."""
     return Sight(
         named=frozenset(topic for topic, scopes in NAMED_TO.items() if access.has_scope(scopes)),
         clusters=frozenset(visible_clusters(access).values_list("pk", flat=True)),
@@ -59,8 +58,6 @@ class OpenStream:
 
 
 class OpenStreams:
-    """All open streams of an event loop."""
-
     def __init__(self) -> None:
         self._streams: set[OpenStream] = set()
         self._by_account: Counter[int] = Counter()
@@ -81,7 +78,6 @@ class OpenStreams:
             self._watching = asyncio.create_task(self._watch())
 
     def leave(self, stream: OpenStream) -> None:
-        """Count a stream out."""
         if stream not in self._streams:
             return
         self._streams.discard(stream)

@@ -154,7 +154,6 @@ class ReadView(ScopedView, mixins.ListModelMixin, mixins.RetrieveModelMixin, vie
         return {*pagination.PARAMETERS, *self.filter_names()}
 
     def filter_names(self) -> set[str]:
-        """Names of the list's filters."""
         filters = getattr(self, "filterset_class", None)
         return set(filters.base_filters) if filters else set()
 
@@ -189,7 +188,6 @@ class ReadView(ScopedView, mixins.ListModelMixin, mixins.RetrieveModelMixin, vie
         return self.shown(self.get_object())
 
     def shown(self, row: Model) -> Response:
-        """One object as it is read, with its ETag."""
         headers = {"ETag": f'"{row.version}"'} if self.etag else {}  # type: ignore[attr-defined]  # etag says so
         return Response(self.documents([row])[0], headers=headers)
 
@@ -201,11 +199,9 @@ class ReadView(ScopedView, mixins.ListModelMixin, mixins.RetrieveModelMixin, vie
         return response
 
     def changed(self, row: Model) -> Response:
-        """The answer to a PATCH."""
         return self.shown(self.visible().get(pk=row.pk))
 
     def documents(self, rows: Rows) -> Documents:
-        """Rows as the API shows them."""
         context = self.get_serializer_context() | self.rows_context(rows)
         return documents(cast("type[Serializer[Any]]", self.get_serializer_class()), rows, context)
 

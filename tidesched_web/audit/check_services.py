@@ -50,7 +50,6 @@ def _wake() -> None:
 
 
 def check(chain: str, held: Trust) -> ChainReport:
-    """Verify one chain and keep the report."""
     report = verify_chain(chain, held)
     ChainCheck.objects.update_or_create(
         chain=chain,

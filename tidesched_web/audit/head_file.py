@@ -19,7 +19,6 @@ from tidesched_web.common.errors import DomainError
 
 
 def line(head: SignedHead, publics: dict[str, str]) -> bytes:
-    """One signed head as a line of the file."""
     facts = {
         "chain": head.chain,
         "seq": head.seq,
@@ -59,7 +58,6 @@ def add(heads: Iterable[SignedHead]) -> None:
 
 
 def read(path: Path) -> list[dict[str, Any]]:
-    """The lines of a head file."""
     try:
         found = [json.loads(text) for text in path.read_text(encoding="utf-8").splitlines() if text.strip()]
         for one in found:

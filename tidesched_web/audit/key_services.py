@@ -16,8 +16,6 @@ from tidesched_web.common.errors import DomainError
 
 @dataclass(frozen=True)
 class Signer:
-    """A key ready to sign."""
-
     key_id: str
     private: Ed25519PrivateKey
 

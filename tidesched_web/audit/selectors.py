@@ -31,7 +31,6 @@ def has_entry(access: Access, pk: int) -> bool:
 
 
 def touching(entries: QuerySet[AuditEntry], tenant_id: int) -> QuerySet[AuditEntry]:
-    """Those of ``entries`` that touch a tenant."""
     return entries.filter(tenant_ids__contains=[tenant_id])
 
 
@@ -48,7 +47,6 @@ def neighbours(entries: QuerySet[AuditEntry], entry: AuditEntry) -> tuple[AuditE
 
 
 def chain_heads() -> dict[str, AuditHead]:
-    """The end of each chain, by name."""
     return {head.chain: head for head in AuditHead.objects.all()}
 
 
@@ -104,7 +102,6 @@ def signing_keys() -> QuerySet[SigningKey]:
 
 
 def public_keys() -> dict[str, str]:
-    """The public key of each key id."""
     return dict(SigningKey.objects.values_list("key_id", "public_key"))
 
 

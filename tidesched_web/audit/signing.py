@@ -15,7 +15,6 @@ RECIPE = 2
 
 
 def new_private_key() -> bytes:
-    """The 32 bytes of a new private key."""
     return Ed25519PrivateKey.generate().private_bytes_raw()
 
 
@@ -35,7 +34,6 @@ def statement(kind: str, **facts: Any) -> bytes:
 
 
 def entry_statement(*, chain: str, seq: int, hash: str) -> bytes:  # noqa: A002 - the recipe's word
-    """What is signed of an entry when it is written."""
     return statement("entry", chain=chain, seq=seq, hash=hash)
 
 

@@ -14,7 +14,6 @@ _log = logging.getLogger(__name__)
 
 @shared_task(name="audit.check_chains", queue="work", expires=300)
 def check_chains() -> None:
-    """Verify the chains whose turn it is."""
     for report in check_services.check_due():
         if not report.intact:
             _log.critical("audit chain %s is broken at entry %s: %s", report.chain, report.broken_seq, report.problem)

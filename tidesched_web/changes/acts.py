@@ -20,8 +20,6 @@ from tidesched_web.common.permissions import Access
 
 
 class Act(StrEnum):
-    """What people do with a change."""
-
     APPLY = "apply"
     EDIT = "edit"
     APPROVE = "approve"

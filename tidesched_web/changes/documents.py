@@ -301,7 +301,6 @@ _SLUGS: Final = (_SLUG, gettext_lazy("letters, digits, '-' and '_', at most 63")
 
 
 def fields_of(kind: str) -> tuple[str, ...]:
-    """The names of the fields that a document of ``kind`` may have."""
     return tuple(_FIELDS[kind])
 
 

@@ -35,7 +35,6 @@ def impact_now(running: Running) -> Row:
 
 
 def impact_of_a_day(running: Running) -> Row:
-    """Kind ``impact_day``."""
     try:
         day = Day(running, _edit(running))
         return day.run()

@@ -35,8 +35,6 @@ class Reach:
 
 @dataclass(frozen=True)
 class Written:
-    """A change of the cluster, and when it was written."""
-
     change: int
     at: dt.datetime
     reach: Reach

@@ -98,7 +98,6 @@ def _unused(tree: Tree, breach: Breach, more: int, edited: set[str], around: Sur
 
 
 def _above(tree: Tree, key: str, top: str) -> tuple[str, ...]:
-    """The holders above one, up to ``top`` and without it."""
     found: list[str] = []
     holder = tree.holders[key].parent if key in tree.holders else ROOT
     while holder not in (top, ROOT):

@@ -163,7 +163,6 @@ _INTENT_OF_QUEUE = (
 def queue_document(
     queue: Queue, cards: Mapping[str, int], *, tenant: str | None, project: str | None, business_line: str | None
 ) -> Document:
-    """The document of one queue."""
     return _set(
         business_line=business_line,
         card_quota=dict(cards),
@@ -472,7 +471,6 @@ def written_since(access: Access, cluster: Cluster, version: int) -> list[QuotaC
 
 
 def sent_under(access: Access, mark: str) -> QuotaChange | None:
-    """The change that the caller's browser sent under this mark."""
     if access.user_id is None:
         return None
     under = Q(mark=mark) | Q(earlier_marks__contains=[mark])
@@ -489,7 +487,6 @@ def marks_of(access: Access, cluster: Cluster) -> list[str]:
 
 
 def revision_at_version(change: QuotaChange, version: int) -> int:
-    """The revision that a version of the change's row had."""
     rows = ChangeRevision.objects.filter(change=change, version__gte=version).order_by("number")
     found = rows.values_list("number", flat=True).first()
     return change.revision if found is None else found

@@ -34,17 +34,14 @@ UNSET_WHEN_EMPTY: Final = frozenset({"cpu_milli", "memory_bytes"})
 
 
 def queues_of(documents: Mapping[str, Document]) -> dict[str, Document]:
-    """The queues of a tree by name."""
     return {parts_of(key)[0]: document for key, document in sorted(documents.items()) if kind_of(key) == "queue"}
 
 
 def columns(cards: Iterable[str]) -> list[str]:
-    """The head of the table."""
     return ["queue", *OWNERS, *NUMBERS, *sorted(cards)]
 
 
 def rows(documents: Mapping[str, Document], cards: Iterable[str]) -> list[list[str]]:
-    """One row for each queue, by name."""
     names = sorted(cards)
     found = []
     for name, queue in queues_of(documents).items():

@@ -80,7 +80,6 @@ def unescaped(step: str) -> str:
 
 
 def pointer(*steps: str) -> str:
-    """A JSON pointer (RFC 6901)."""
     # What a client sent may be long: only what can be a name is remembered.
     return (_short if all(len(step) <= LONGEST_KEY for step in steps) else _pointer)(*steps)
 
@@ -132,7 +131,6 @@ def patch_between(before: Mapping[str, Any], after: Mapping[str, Any]) -> Edits:
 
 
 def restricted(documents: Mapping[str, Document], keys: Iterable[str]) -> Documents:
-    """The documents of ``keys`` that exist."""
     return {key: documents[key] for key in sorted(keys) if key in documents}
 
 

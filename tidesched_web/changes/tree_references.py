@@ -72,8 +72,6 @@ def references(
 
 
 class _Names:
-    """What the documents of a tree may name."""
-
     def __init__(
         self, documents: Mapping[str, Document], cards: set[str], hints: Hints, sees: Callable[[str], bool]
     ) -> None:
@@ -91,7 +89,6 @@ class _Names:
 
     @cached_property
     def queues(self) -> frozenset[str]:
-        """Names of all queues."""
         return frozenset(parts_of(key)[0] for key in self.documents if kind_of(key) == "queue")
 
     @cached_property

@@ -17,7 +17,6 @@ def visible_tests(access: Access) -> QuerySet[ConnectionTest]:
 
 
 def connection_test_by_id(pk: int) -> ConnectionTest | None:
-    """A test as it is now, with its cluster."""
     return ConnectionTest.objects.select_related("cluster").filter(pk=pk).first()
 
 
@@ -39,7 +38,6 @@ def newest_verdict() -> Subquery:
 
 
 def running_test(cluster: Cluster) -> ConnectionTest | None:
-    """The test that is under way."""
     return ConnectionTest.objects.filter(cluster=cluster, offer=False, finished_at__isnull=True).order_by("-id").first()
 
 

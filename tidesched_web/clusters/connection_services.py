@@ -100,7 +100,6 @@ def choose_context(*, test: ConnectionTest, context: str, actor: str, owner_id: 
 
 @transaction.atomic
 def begin_test(*, cluster: Cluster, actor: str, owner_id: int | None, mode: str = "") -> ConnectionTest:
-    """A test of the connection that a cluster has."""
     if cluster.disconnected_at is not None:
         raise DomainError("conflict", _("%(cluster)s is disconnected.") % {"cluster": cluster.name})
     mode = mode or cluster.mode
@@ -113,13 +112,11 @@ def begin_test(*, cluster: Cluster, actor: str, owner_id: int | None, mode: str 
 
 
 def note_job(*, test: ConnectionTest, job_id: int) -> None:
-    """Which job does the test."""
     ConnectionTest.objects.filter(pk=test.pk).update(job_id=job_id)
     test.job_id = job_id
 
 
 def note_findings(*, test: ConnectionTest, percent: int, findings: list[dict[str, Any]], finished: bool) -> None:
-    """How far a test is."""
     values: dict[str, Any] = {"percent": percent, "findings": findings}
     if finished:
         values["finished_at"] = timezone.now()
@@ -221,7 +218,6 @@ def _known(mode: str) -> None:
 
 
 def _taken(test: ConnectionTest, *, accept: bool) -> ConnectionTest:
-    """The offer, locked, if it can be taken."""
     row = ConnectionTest.objects.select_for_update(of=("self",), no_key=True).filter(pk=test.pk).first()
     if row is None or not row.open_offer or row.started_at < timezone.now() - OFFER_LIVES:
         raise DomainError("conflict", _("This connection cannot be taken any more: give it again."))

@@ -16,7 +16,6 @@ def refuse_mode(*, cluster: Cluster, mode: str) -> None:
 
 
 def two_schedulers() -> str:
-    """Why it is refused."""
     return _(
         "Another scheduler is at work in this cluster: two of them would write the same PodGroups and queues. "
         "Stop it first, or choose mode quota."

@@ -159,7 +159,6 @@ class ConnectionTest(SealedConnection):
         return f"Connection test {self.pk}"
 
     def levels(self) -> list[str]:
-        """The levels of its findings."""
         return [str(finding["level"]) for finding in self.findings]
 
     @property
@@ -200,8 +199,6 @@ class PolicyRevision(models.Model):
 
 
 class CardKind(models.TextChoices):
-    """How a card is given out."""
-
     WHOLE = "whole", _("Whole card")
     MIG = "mig", _("MIG slice")
     MPS = "mps", _("MPS share")

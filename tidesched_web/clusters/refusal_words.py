@@ -56,10 +56,8 @@ def filled(said: str, values: Mapping[str, str]) -> str:
 
 
 def message_of(error: BadConnection) -> str:
-    """What is wrong, without the field."""
     return filled(error.said, error.values)
 
 
 def sentence_of(error: BadConnection) -> str:
-    """The field and what is wrong with it."""
     return f"{error.path}: {message_of(error)}" if error.path else message_of(error)

@@ -32,7 +32,6 @@ def only_simulated() -> bool:
 
 
 def visible_card_types(access: Access) -> QuerySet[CardType]:
-    """Card types of visible clusters."""
     return CardType.objects.filter(cluster__in=visible_clusters(access)).select_related("cluster", "parent")
 
 
@@ -92,12 +91,10 @@ def with_troubles(nodes: QuerySet[Node], cluster: Cluster) -> QuerySet[Node]:
 
 
 def visible_policies(access: Access) -> QuerySet[PolicyRevision]:
-    """Policy revisions of visible clusters."""
     return PolicyRevision.objects.filter(cluster__in=visible_clusters(access))
 
 
 def ruling_policy(cluster: Cluster) -> PolicyRevision | None:
-    """The one that sessions use."""
     return newest_usable(PolicyRevision.objects.filter(cluster=cluster, valid=True).order_by("-number")[:5])
 
 

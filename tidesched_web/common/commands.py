@@ -14,8 +14,6 @@ BAD_INPUT = 2
 
 
 def answers_domain_errors(handle: Callable[..., None]) -> Callable[..., None]:
-    """Wrap a command's ``handle``."""
-
     @wraps(handle)
     def run(*args: Any, **options: Any) -> None:
         try:

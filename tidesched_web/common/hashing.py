@@ -41,8 +41,6 @@ class Argon2(Argon2PasswordHasher):
 
 
 class Pbkdf2(PBKDF2PasswordHasher):
-    """What passwords were hashed with before."""
-
     def encode(self, password: str, salt: str, iterations: int | None = None) -> str:
         with _without_connection():  # verifying encodes too
             return super().encode(password, salt, iterations)

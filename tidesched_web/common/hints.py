@@ -32,8 +32,6 @@ _SHORT.maxstring = _SHORT.maxother = 80
 
 
 class Hints:
-    """The hints of one request."""
-
     def __init__(self, most: int = MOST_HINTS) -> None:
         self._left = most
 
@@ -45,7 +43,6 @@ class Hints:
         return nearest(name, known() if callable(known) else known) if self.take() else None
 
     def take(self) -> bool:
-        """Whether one more hint may be given."""
         self._left -= 1
         return self._left >= 0
 

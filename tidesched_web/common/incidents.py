@@ -43,7 +43,6 @@ class Replaced(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def write(where: Path, report: Report, standing: Standing, *, ended_by: str) -> Replaced:
-    """Leave a note."""
     note = Replaced(
         # Of two that end the same process one note comes of it.
         key=hashlib.sha256(f"{report.host} {report.pid} {report.born}".encode()).hexdigest()[:32],
@@ -68,7 +67,6 @@ def _write(path: Path, note: msgspec.Struct) -> None:
 
 
 def waiting(where: Path) -> bool:
-    """Whether there is a note."""
     return any(where.glob(f"{PREFIX}*.json"))
 
 
@@ -108,13 +106,11 @@ def write_ending(where: Path, ending: Ending) -> None:
 
 
 def forget_ending(where: Path, role: str) -> None:
-    """It stays alive."""
     with contextlib.suppress(OSError):
         (where / f"{ENDING_PREFIX}{role}.json").unlink(missing_ok=True)
 
 
 def endings(where: Path) -> dict[str, Ending]:
-    """The notes, by role."""
     notes = {}
     for path in where.glob(f"{ENDING_PREFIX}*.json"):
         with contextlib.suppress(OSError, msgspec.DecodeError):

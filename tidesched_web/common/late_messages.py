@@ -18,8 +18,6 @@ SAID_EVERY_SECONDS = 60.0
 
 
 class LateMessages:
-    """The counts of one process."""
-
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock, self._lock = clock, threading.Lock()
         self._counts: Counter[str] = Counter()

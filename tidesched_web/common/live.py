@@ -117,7 +117,6 @@ def publish(
 
 
 def read(position: str, fields: dict[str, str]) -> Event:
-    """An event as it stands in the stream."""
     cluster, about = fields.get("c"), None
     if "k" in fields:
         owners = fields.get("o")

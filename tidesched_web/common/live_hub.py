@@ -50,7 +50,6 @@ class Listener:
         self._task: asyncio.Task[Any] | None = None
 
     def put(self, batch: list[Event]) -> None:
-        """Give it the events that it has asked for."""
         wanted = [event for event in batch if event.topic in self.topics]
         if not wanted:
             return

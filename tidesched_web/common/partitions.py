@@ -87,7 +87,6 @@ def ensure(table: str, *, hours: int, ahead: int = 2, now: dt.datetime | None = 
 
 
 def size_bytes(name: str) -> int:
-    """Bytes of one partition with its indexes."""
     with connection.cursor() as cursor:
         cursor.execute("SELECT pg_total_relation_size(%s::regclass)", [name])
         row = cursor.fetchone()

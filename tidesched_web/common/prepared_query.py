@@ -57,7 +57,6 @@ class Prepared(Generic[Row]):
         self._converters = list(self._compiler.get_converters(fields).items())
 
     def rows(self, **given: Any) -> list[Row]:
-        """The rows now. One query."""
         if not self._sql:
             return []
         connection = connections[self._using]

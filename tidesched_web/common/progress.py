@@ -57,8 +57,6 @@ class _Activity(msgspec.Struct):
 
 
 class Progress:
-    """The activities of one process."""
-
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
         self.forget()
@@ -83,7 +81,6 @@ class Progress:
 
     @contextlib.contextmanager
     def activity(self, name: str, at: str = "") -> Iterator[None]:
-        """Begin and end it."""
         self.begin(name, at)
         try:
             yield

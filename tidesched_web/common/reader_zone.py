@@ -27,7 +27,6 @@ def other_zone(moment: dt.datetime) -> str:
 
 
 def head(name: str) -> str:
-    """The head of a column of moments."""
     return _("%(name)s (%(zone)s)") % {"name": name, "zone": zone_name()}
 
 
@@ -37,10 +36,8 @@ def to_the_second(moment: dt.datetime) -> str:
 
 
 def to_the_minute(moment: dt.datetime) -> str:
-    """A moment as 2026-03-02 17:55, without its zone."""
     return timezone.localtime(moment).replace(tzinfo=None).isoformat(" ", "minutes")
 
 
 def named(moment: dt.datetime) -> str:
-    """A moment to the minute, with its zone."""
     return f"{to_the_minute(moment)} {zone_name(moment)}"

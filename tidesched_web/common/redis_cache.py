@@ -18,8 +18,6 @@ _clients: dict[int, Any] = {}
 
 
 class Client(django_redis.RedisCacheClient):
-    """Django's client, with the pool of the process."""
-
     # Of Django's class, which says nothing of their types.
     _servers: Sequence[str]
     _pool_class: Any
@@ -53,8 +51,6 @@ class Client(django_redis.RedisCacheClient):
 
 
 class Cache(django_redis.RedisCache):
-    """Django's cache, with that client."""
-
     def __init__(self, server: str, params: dict[str, Any]) -> None:
         super().__init__(server, params)
         self._class = Client

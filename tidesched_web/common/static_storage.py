@@ -18,7 +18,6 @@ class BoundedCompressor(Compressor):
 
     @staticmethod
     def compress_brotli(data: bytes) -> bytes:
-        """The packed bytes."""
         packed: bytes = brotli.compress(data, quality=9 if len(data) > LARGE_BYTES else 11)
         return packed
 
@@ -27,10 +26,8 @@ class HashedStorage(CompressedManifestStaticFilesStorage):
     """Compresses hashed files only: pages name no others. Source maps are read by developers' tools alone."""
 
     def create_compressor(self, **kwargs: object) -> Compressor:
-        """The compressor of all files."""
         return BoundedCompressor(**kwargs)
 
     def compress_files(self, paths: Iterable[str]) -> Iterator[tuple[str, str]]:
-        """Compress what is asked for by a hashed name."""
         hashed = set(self.hashed_files.values())
         yield from super().compress_files([path for path in paths if path in hashed and not path.endswith(".map")])

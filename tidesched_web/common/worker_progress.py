@@ -69,7 +69,6 @@ def _tell_for_ever(reporter: Reporter, role: str) -> None:
 
 
 def works() -> None:
-    """The process does what it is there for."""
     _at_work.set()
 
 

@@ -135,7 +135,6 @@ def _receipt(row: AuditEntry) -> ReceiptView | None:
 
 
 def _object_url(this: Page, row: AuditEntry) -> str:
-    """The page of the object that an entry is about, where it has one."""
     match row.object_type:
         case "tenant" if (
             this.access.sees_all_of(row.tenant_ids)

@@ -27,8 +27,6 @@ class Segment(NamedTuple):
 
 @dataclass(slots=True)
 class UsageBar:
-    """What the component draws."""
-
     segments: list[Segment]
     label: str
     text: str

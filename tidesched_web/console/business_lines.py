@@ -74,7 +74,6 @@ def business_line_new(this: Page) -> HttpResponse:
 @takes_forms
 @page(section="business_lines")
 def business_line_edit(this: Page, pk: int) -> HttpResponse:
-    """Change what a business line is called."""
     found = _line(this, pk)
     form = NameForm(this.request.POST or None, initial={"name": found.name, "version": found.version})
     if (

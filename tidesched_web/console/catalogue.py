@@ -21,7 +21,6 @@ LANGUAGES = ("zh_Hans",)
 
 
 def path_of(language: str) -> Path:
-    """The catalogue of a language."""
     return Path(settings.BASE_DIR) / "locale" / language / "LC_MESSAGES" / "django.po"
 
 

@@ -199,7 +199,6 @@ def _expected(found: QuotaChange, plan: dict[str, Any]) -> impact_view.ImpactVie
 
 
 def _came(this: Page, found: QuotaChange) -> forecast_view.ForecastView | None:
-    """What came of it beside what was expected."""
     shown = forecast_of(found, this.access) if found.committed_at else None
     return forecast_view.forecast_view(shown) if shown is not None and (shown.rows or shown.hidden) else None
 

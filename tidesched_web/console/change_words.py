@@ -71,8 +71,6 @@ CONTEXT = 3
 
 @dataclass(frozen=True, slots=True)
 class FieldLine:
-    """One figure that differs."""
-
     field: str
     before: str
     after: str
@@ -84,8 +82,6 @@ class FieldLine:
 
 @dataclass(frozen=True, slots=True)
 class ObjectFields:
-    """What differs in one object of the intent."""
-
     key: str
     kind: str
     name: str
@@ -144,7 +140,6 @@ def field_name(pointer: str) -> str:
 
 
 def figure(pointer: str, value: Any, *, unset: str = "") -> str:
-    """A figure as a person writes it."""
     if value is None:
         return unset or "–"
     if isinstance(value, bool):

@@ -42,8 +42,6 @@ class Chart:
 
 @dataclass(frozen=True, slots=True)
 class Twin:
-    """The same data as a table."""
-
     name: str
     header: list[str]
     rows: Sequence[Sequence[Any]]

@@ -19,7 +19,6 @@ from tidesched_web.scheduling.selectors import first_unsent
 
 @page(section="clusters", topics="sessions clusters alerts")
 def clusters(this: Page) -> HttpResponse:
-    """All clusters that the reader sees."""
     return this.render("clusters/clusters.html")
 
 

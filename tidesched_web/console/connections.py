@@ -74,8 +74,6 @@ class Line:
 
 @dataclass(frozen=True)
 class Step:
-    """A step of the test with what it found."""
-
     name: str
     level: str
     lines: Sequence[Line]
@@ -99,7 +97,6 @@ def steps_of(test: ConnectionTest) -> list[Step]:
 
 
 def shown(test: ConnectionTest) -> dict[str, Any]:
-    """What the templates need of a test."""
     return {
         "test": test,
         "steps": steps_of(test),
@@ -308,7 +305,6 @@ def connection(this: Page) -> HttpResponse:
 
 @page(section="connection")
 def connection_tested(this: Page, pk: int) -> HttpResponse:
-    """One test."""
     need_whole_sight(this)
     test = visible_tests(this.access).filter(pk=pk, cluster=this.cluster).first()
     if test is None:
@@ -319,7 +315,6 @@ def connection_tested(this: Page, pk: int) -> HttpResponse:
 @acts_by_post
 @page(section="connection")
 def connection_test(this: Page) -> HttpResponse:
-    """Test the connection that the cluster has."""
     need_administrator(this)
     mode = this.request.POST.get("mode", "")
     try:

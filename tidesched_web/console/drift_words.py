@@ -33,8 +33,6 @@ _NAMES: Mapping[str, Promise] = {
 
 @dataclass(frozen=True, slots=True)
 class FieldWords:
-    """One field as a row of the page."""
-
     name: str
     key: str
     intent: str

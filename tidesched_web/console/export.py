@@ -25,7 +25,6 @@ def _plain(value: object) -> object:
 
 
 def csv_list(name: str, columns: Mapping[str, Callable[[Any], object]], rows: Iterable[Any]) -> HttpResponse:
-    """A list as CSV: each column says what it takes from a row."""
     return csv_response(name, list(columns), ([take(row) for take in columns.values()] for row in rows))
 
 

@@ -35,8 +35,6 @@ LOOKS: Final[dict[str, tuple[str, str, Promise]]] = {
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One step: how it stands, why, and where it is done."""
-
     name: str
     state: str
     why: str
@@ -115,7 +113,6 @@ def _adopted(cluster: Cluster) -> Step:
 
 
 def _names(names: list[str]) -> str:
-    """The first of them, and how many more there are."""
     first, more = listed(names[:3]), len(names) - 3
     return _("%(names)s and %(n)s more") % {"names": first, "n": amounts.number(more)} if more > 0 else first
 

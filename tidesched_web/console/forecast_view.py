@@ -34,8 +34,6 @@ _LOOKS: dict[str, tuple[Promise, str, str]] = {
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One gang that was named."""
-
     gang: str
     queue: str
     expects: str
@@ -59,7 +57,6 @@ class ForecastView:
 
 
 def forecast_view(shown: ShownForecast) -> ForecastView:
-    """What the template draws."""
     rows = [_line(row) for row in shown.rows]
     held = sum(row["outcome"] in ("held", "overtaken") and row["at"] is not None for row in shown.rows)
     said = ngettext("%(held)s of %(n)s came", "%(held)s of %(n)s came", len(rows)) % {

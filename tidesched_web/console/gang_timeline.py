@@ -32,7 +32,6 @@ class Flips:
 
     @property
     def at(self) -> dt.datetime:
-        """Its place in the timeline."""
         return self.end
 
 

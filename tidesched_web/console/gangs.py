@@ -233,7 +233,6 @@ def _at_once(gang: Gang) -> bool:
 
 
 def _export_one(this: Page, gang: Gang, pods: list[dict[str, Any]]) -> HttpResponse:
-    """All that the page says of a gang, as JSON."""
     numbers, message = shown_numbers(this.access, gang)
     own_queue = gang.own_queue  # type: ignore[attr-defined]
     shown = _why(this, gang)

@@ -68,7 +68,6 @@ def grant_new(this: Page) -> HttpResponse:
 @takes_forms
 @page(section="grants")
 def grant_delete(this: Page, pk: int) -> HttpResponse:
-    """Take a grant back."""
     found = visible_grants(this.access).filter(cluster=this.cluster, pk=pk).first()
     if found is None:
         raise Http404

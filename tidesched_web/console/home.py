@@ -66,8 +66,6 @@ class Spent:
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """One tenant in one cluster."""
-
     tenant: Tenant
     cluster: Cluster
     figures: TenantFigures

@@ -61,8 +61,6 @@ class HoursRow:
 
 @dataclass(frozen=True, slots=True)
 class ImpactView:
-    """All of it."""
-
     line: str
     sections: list[Section]
     pending: bool

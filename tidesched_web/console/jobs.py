@@ -36,7 +36,6 @@ def jobs(this: Page) -> HttpResponse:
 
 @page(section="jobs", topics="jobs")
 def job(this: Page, pk: int) -> HttpResponse:
-    """One job with its log and its result."""
     found = _found(this, pk)
     _seen(this, found)
     found.place = services.places_of([found]).get(found.pk)  # type: ignore[attr-defined]
@@ -59,7 +58,6 @@ def job(this: Page, pk: int) -> HttpResponse:
 @acts_by_post
 @page(section="jobs")
 def cancel(this: Page, pk: int) -> HttpResponse:
-    """Stop a job."""
     found = _found(this, pk)
     try:
         services.cancel(job=found)
@@ -85,7 +83,6 @@ def _seen(this: Page, row: Job) -> None:
 
 
 def _about(this: Page, row: Job) -> tuple[str, str] | None:
-    """What the job is about, and where that is."""
     kind, _colon, pk = row.subject.partition(":")
     slug = next((cluster.slug for cluster in this.clusters if cluster.pk == row.cluster_id), None)
     if slug is None:

@@ -97,7 +97,6 @@ def _parts(was: Layer, now: Layer) -> Iterator[Line]:
 
 
 def _amounts(layer: Layer) -> dict[tuple[str, str], str]:
-    """What a layer does to each figure."""
     return {
         (queue, card): amounts.tide_amount(amount)
         for queue, cards in layer["quota"].items()

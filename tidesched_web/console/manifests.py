@@ -56,7 +56,6 @@ def for_queue(queue: Queue, cards: list[str], namespaces: list[str] | None = Non
 
 
 def inference_deployment(queue: str, card: str, scheduler: str, namespace: str = "default") -> str:
-    """A Deployment of two replicas with one card each."""
     resource = card_resource(card)
     return f"""\
 apiVersion: apps/v1

@@ -87,7 +87,6 @@ def member_link(this: Page, tenant: str, pk: int) -> HttpResponse:
 
 
 def _invited(this: Page, tenant: Tenant, person: User, link: AccessLink, secret: str) -> HttpResponse:
-    """The link, this once."""
     address = this.request.build_absolute_uri(reverse("console:invite", args=[secret]))
     context = {"tenant": tenant, "person": person, "link": link, "address": address, "trail": _trail(tenant)}
     response = this.render("members/invited.html", context)
@@ -128,7 +127,6 @@ def _member(this: Page, tenant: str, pk: int) -> Membership:
 @acts_by_post
 @page(section="tenants")
 def member_role(this: Page, tenant: str, pk: int) -> HttpResponse:
-    """Give another role."""
     found = _member(this, tenant, pk)
     form = RoleForm(this.request.POST, initial={"version": found.version}, prefix=f"m{found.pk}")
     if form.is_valid():

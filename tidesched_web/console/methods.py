@@ -38,7 +38,6 @@ def acts_by_post(view: _View) -> _View:
 
 
 def takes_forms(view: _View) -> _View:
-    """A view that shows something, and takes a form."""
     return _only(view, OF_FORMS)
 
 

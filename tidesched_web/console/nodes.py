@@ -36,8 +36,6 @@ _ORDERS = {"": ("name", "id"), "free": ("-free", "name", "id"), "busy": ("free",
 
 
 class NodeFilter(CardFilterForm):
-    """Filters of the node list."""
-
     q = forms.CharField(label=gettext_lazy("Name"), max_length=120)
     card = forms.ChoiceField(label=gettext_lazy("Card type"))
     order = forms.ChoiceField(
@@ -60,7 +58,6 @@ class NodeFilter(CardFilterForm):
     )
 
     def apply(self, nodes: Any) -> Any:
-        """Narrow the list."""
         if text := self.value("q"):
             nodes = nodes.filter(name__icontains=text)
         if card := self.value("card"):
@@ -213,7 +210,6 @@ def troubles(not_ready: int, closed: int) -> list[tuple[str, str]]:
 
 @page(section="nodes", topics="sessions nodes")
 def nodes(this: Page) -> HttpResponse:
-    """The grid of nodes and cards."""
     cluster = this.cluster
     form = NodeFilter(this.request.GET, card_names(cluster))
     found = form.apply(visible_nodes(this.access).filter(cluster=cluster, gone_at__isnull=True))

@@ -51,7 +51,6 @@ class CardRow:
 
 @page(section="overview", topics="sessions alerts clusters")
 def overview(this: Page) -> HttpResponse:
-    """The page of one cluster."""
     cluster = this.cluster
     found = tide_figures(cluster)
     cards = [
@@ -126,7 +125,6 @@ def tide_chart(cluster: Cluster, cards: list[str], chosen: str) -> Chart:
 
 @page()
 def tide(this: Page) -> HttpResponse:
-    """The data of the chart."""
     cluster = this.cluster
     card = this.request.GET.get("card", "").replace("\0", "")[:200]
     end = cluster.clock()

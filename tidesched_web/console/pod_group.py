@@ -39,7 +39,6 @@ def pod_group_yaml(seen: Mapping[str, Any], *, phase: str) -> str:
 
 
 def resources(amount: Mapping[str, Any] | None) -> dict[str, str]:
-    """An amount as Kubernetes quantities."""
     found = {}
     if cpu := (amount or {}).get("cpu_milli"):
         found["cpu"] = f"{cpu // 1000}" if cpu % 1000 == 0 else f"{cpu}m"

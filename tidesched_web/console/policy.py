@@ -127,7 +127,6 @@ def policies(this: Page) -> HttpResponse:
 
 @page(section="policy")
 def policy_revision(this: Page, number: int) -> HttpResponse:
-    """One revision: its text, what it changed, who and why."""
     found = _revision(this, number)
     rows = visible_policies(this.access).filter(cluster=this.cluster)
     before = rows.filter(number__lt=number).order_by("-number").first()

@@ -72,7 +72,6 @@ def priority_class_defaults(this: Page) -> HttpResponse:
 @takes_forms
 @page(section="priority_classes")
 def priority_class_new(this: Page) -> HttpResponse:
-    """Make a class."""
     need_administrator(this)
     form = PriorityClassForm(this.request.POST or None)
     if this.request.method == "POST" and form.is_valid():

@@ -39,7 +39,6 @@ def projects(this: Page) -> HttpResponse:
 
 
 def project_of(this: Page, tenant: str, slug: str) -> Project:
-    """The project of an address, or 404."""
     found = with_limits(projects_listed(this.access), "project").filter(tenant__slug=tenant, slug=slug).first()
     if found is None:
         raise Http404
@@ -103,7 +102,6 @@ def project_new(this: Page) -> HttpResponse:
 @takes_forms
 @page(section="projects")
 def project_edit(this: Page, tenant: str, project: str) -> HttpResponse:
-    """Change what a project is called."""
     found = project_of(this, tenant, project)
     need_admin_of(this, found.tenant_id)
     form = NameForm(this.request.POST or None, initial={"name": found.name, "version": found.version})

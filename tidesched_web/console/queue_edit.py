@@ -184,7 +184,6 @@ def why_not_deleted(found: Queue) -> list[str]:
 @takes_forms
 @page(section="queues")
 def queue_close(this: Page, name: str) -> HttpResponse:
-    """Close a queue, or open it again."""
     found = _queue(this, name)
     closes = found.state == QueueState.OPEN
     form = ReasonForm(this.request.POST or None, initial={"version": found.version})
@@ -210,7 +209,6 @@ def queue_close(this: Page, name: str) -> HttpResponse:
 @takes_forms
 @page(section="queues")
 def queue_delete(this: Page, name: str) -> HttpResponse:
-    """Delete a queue that is closed and drained."""
     found = _queue(this, name)
     form = ReasonForm(this.request.POST or None, initial={"version": found.version})
     key = f"queue/{found.name}"
@@ -230,7 +228,6 @@ def queue_delete(this: Page, name: str) -> HttpResponse:
 
 
 def acts_on(this: Page, found: Queue) -> dict[str, Any]:
-    """What the page of a queue offers to this reader."""
     return {
         "manages": manages(this.access, found.tenant_id),
         "stays": in_a_row(why_not_deleted(found)),

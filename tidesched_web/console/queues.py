@@ -77,8 +77,6 @@ class QuotaFigures:
 
 @dataclass(frozen=True, slots=True)
 class QueueRow:
-    """A queue with its bars."""
-
     queue: Queue
     uses: list[CardUse]
     waiting: int
@@ -107,7 +105,6 @@ class QueueRow:
         return float(sum(use.lent * share_of_board(use.card) for use in self.uses) / 1000)
 
     def of_card(self, card: str) -> QueueRow:
-        """The row of this card type alone."""
         uses = [use for use in self.uses if use.card == card]
         starved = any(use.waiting > 0 and use.allocated < use.quota for use in uses)
         return replace(self, uses=uses, starved=starved)

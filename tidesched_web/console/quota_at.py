@@ -108,7 +108,6 @@ def _rows(
 
 
 def _layers_of(plans: Sequence[tide.Plan], open_then: tide.Open) -> dict[tuple[str, str], list[str]]:
-    """The open layers that are about each figure."""
     found: dict[tuple[str, str], list[str]] = {}
     for place, number in open_then:
         (name,) = tide.names_of(plans, ((place, number),), _("layer %(n)s"))

@@ -92,8 +92,6 @@ def rows(
 
 
 class _Tree:
-    """What the rows are made of."""
-
     def __init__(
         self, documents: Documents, around: Surroundings, place: Mapping[str, int], own: Collection[str] | None
     ) -> None:

@@ -54,7 +54,6 @@ class CardLine:
 
     @property
     def over(self) -> bool:
-        """What is assigned below it is more than it has."""
         return self.given is not None and self.limit is not None and self.given > self.limit
 
     @property
@@ -113,13 +112,11 @@ class _Sums:
 
 
 def place_of(queue: Queue) -> Place:
-    """Where a queue hangs."""
     project = queue.project_id or 0
     return Place(queue.service_type, queue.tenant_id or 0, project, 0 if project else queue.business_line_id or 0)
 
 
 def key_of(place: Place) -> str:
-    """The name of a place's row in the page."""
     return f"{place.service_type}-p{place.project}" if place.project else f"{place.service_type}-l{place.line}"
 
 
@@ -131,7 +128,6 @@ def is_starved(queue: Queue) -> bool:
 
 
 def queue_row(queue: Queue, totals: Mapping[str, CardTotals], card: str = "") -> Row:
-    """The row of one queue."""
     place = place_of(queue)
     usage = {row["card"]: row for row in queue.usage_rows}  # type: ignore[attr-defined]
     base, quota, waits = card_quota_of(queue), effective_quota_of(queue), waiting_cards_of(queue)
@@ -218,7 +214,6 @@ def tree_rows(sums: TreeSums, queues: Iterable[Queue], shown: Shown, *, with_que
 
 
 def _added(base: Mapping[str, int], turned: Mapping[str, int]) -> CardMap:
-    """The quota that holds now."""
     found = defaultdict(int, base)
     for card, figure in turned.items():
         found[card] += figure

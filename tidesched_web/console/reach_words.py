@@ -41,8 +41,6 @@ _WORDS: dict[str, tuple[str | Promise, str | Promise]] = {
 
 @dataclass(frozen=True, slots=True)
 class ReachWords:
-    """One banner."""
-
     title: str | Promise
     text: str | Promise
     tone: str

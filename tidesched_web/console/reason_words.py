@@ -91,7 +91,6 @@ def reason_title(code: str) -> str | Promise:
 
 
 def reason_sentence(code: str, numbers: Numbers) -> str:
-    """The sentence for one code with its numbers."""
     figures = figures_of(numbers)
     for needed, template in _SENTENCES.get(code, ()):
         if all(name in figures for name in needed):

@@ -12,7 +12,6 @@ from tidesched_web.scheduling.models import Reclaim, ReclaimSource
 
 
 def cards_of(amount: dict[str, Any]) -> dict[str, float]:
-    """The cards of an amount of the result document."""
     return amount.get("cards") or {}
 
 
@@ -26,7 +25,6 @@ def _amount(amount: dict[str, Any]) -> str:
 
 
 def evicted(gangs: int) -> str:
-    """How many gangs were evicted."""
     return ngettext("%(n)s gang was evicted", "%(n)s gangs were evicted", gangs) % {"n": amounts.number(gangs)}
 
 

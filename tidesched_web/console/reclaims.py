@@ -241,7 +241,6 @@ def balance(reclaim: Reclaim) -> list[Balance]:
 
 @page(section="reclaims", topics="sessions reclaims")
 def reclaim(this: Page, pk: int) -> HttpResponse:
-    """The receipt of one reclaim."""
     row = reclaims_with_victims(this.access).defer(None).filter(cluster=this.cluster, pk=pk).first()
     if row is None:
         raise Http404

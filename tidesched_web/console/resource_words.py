@@ -9,7 +9,6 @@ from tidesched_web.console import amounts
 
 
 def resource_label(resource: str | None) -> str:
-    """What the numbers count."""
     if resource == "cpu":
         return _("CPU cores")
     if resource == "memory":

@@ -34,7 +34,6 @@ class Refused(PermissionDenied):
 
 
 def need_admin_of(this: Page, tenant_id: int | None) -> None:
-    """Only for admins of the tenant and of the platform."""
     if not manages(this.access, tenant_id):
         tenant = visible_tenants(this.access).filter(pk=tenant_id).first() if tenant_id is not None else None
         raise Refused(limit_of(this.access, "page", tenant))

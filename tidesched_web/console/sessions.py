@@ -115,7 +115,6 @@ def _line(rows: list[Session]) -> str:
 
 @page()
 def timings(this: Page) -> HttpResponse:
-    """The data of the chart."""
     cluster = this.cluster
 
     def series() -> list[timings_figure.TimingRow]:
@@ -138,7 +137,6 @@ def timings(this: Page) -> HttpResponse:
 
 
 def _guard(this: Page, number: int) -> SendingStop | None:
-    """The stop of sending, where this is the session that the guard stopped."""
     stop = sending_stop(this.cluster)
     return stop if stop is not None and stop.code is Hold.GUARD and stop.session == number else None
 

@@ -30,8 +30,6 @@ from tidesched_web.workloads.models import GangEventKind, GangState
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """How one state looks."""
-
     word: str | Promise
     icon: str
     tone: str

@@ -48,7 +48,6 @@ class Part:
 
 @page(section="status", topics="jobs queues")
 def status(this: Page) -> HttpResponse:
-    """For who sees everything."""
     need_whole_sight(this)
     waiting: int | None
     try:

@@ -60,11 +60,9 @@ class Loader(cached.Loader):
     """Keeps each template once for each language, simplified."""
 
     def cache_key(self, template_name: str, skip: Any = None) -> str:
-        """The language is a part of it."""
         return f"{get_language()}:{super().cache_key(template_name, skip)}"
 
     def get_template(self, template_name: str, skip: Any = None) -> Template:
-        """The template in the language of the reader."""
         known = self.cache_key(template_name, skip) in self.get_template_cache
         template = super().get_template(template_name, skip)
         if not known:

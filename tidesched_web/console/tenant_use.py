@@ -31,7 +31,6 @@ STEP = dt.timedelta(minutes=15)
 
 
 def use_chart(tenant: Tenant, cluster: Cluster, cards: Iterable[str]) -> Chart:
-    """The chart with a choice of one card type or all of them."""
     choices = [("", _("All card types")), *((card, card_label(card)) for card in cards)]
     words = {"tenant": tenant.name, "cluster": cluster.name}
     return Chart(
@@ -47,7 +46,6 @@ def use_chart(tenant: Tenant, cluster: Cluster, cards: Iterable[str]) -> Chart:
 
 @page()
 def tenant_use_data(this: Page, tenant: str) -> HttpResponse:
-    """The data of the chart."""
     cluster = this.cluster
     services = services_of(this.access, cluster, tenant)
     if not services and not visible_tenants(this.access).filter(slug=tenant).exists():

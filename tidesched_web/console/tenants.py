@@ -28,7 +28,6 @@ from tidesched_web.quota.selectors import limits_of, visible_queues, with_limits
 
 @page(section="tenants")
 def tenants(this: Page) -> HttpResponse:
-    """The tenants that the reader belongs to, or all."""
     form = SearchFilter(this.request.GET)
     part = paged(form.apply(tenants_listed(this.access)), ("slug", "id"), this.request.GET.get("cursor", ""))
     return this.render("tenants/tenants.html", {"page": part, "form": form})
@@ -75,7 +74,6 @@ def _trail(*more: tuple[str, str]) -> list[tuple[str, str]]:
 @takes_forms
 @page(section="tenants")
 def tenant_new(this: Page) -> HttpResponse:
-    """Make a tenant."""
     need_administrator(this)
     form = TenantForm(this.request.POST or None)
     if this.request.method == "POST" and form.is_valid():
@@ -91,7 +89,6 @@ def tenant_new(this: Page) -> HttpResponse:
 @takes_forms
 @page(section="tenants")
 def tenant_edit(this: Page, tenant: str) -> HttpResponse:
-    """Change what a tenant is called."""
     found = tenant_of(this, tenant)
     need_admin_of(this, found.pk)
     start = {"name": found.name, "description": found.description, "version": found.version}

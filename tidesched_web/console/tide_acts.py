@@ -69,7 +69,6 @@ def take_back(this: Page, name: str) -> HttpResponse:
 @takes_forms
 @page(section="tide_plans")
 def delete(this: Page, name: str) -> HttpResponse:
-    """Delete a plan."""
     row = plan_named(this, name)
     need_plan_writer(this)
     key = key_of("tide-plan", name)
@@ -142,7 +141,6 @@ def _is_on(this: Page, name: str) -> bool:
 
 
 def say_and_lead_on(this: Page, change: QuotaChange, back: str, name: str, *, deleted: bool = False) -> HttpResponse:
-    """Say what became of the change, and lead on."""
     if change.state == "waiting":
         tell_waits(this, change)
         return redirect("console:tide_plans", this.cluster.slug)

@@ -110,7 +110,6 @@ def shown(
 
 
 def sentence(found: Figures, now: dt.datetime) -> str:
-    """Where in the tide the cluster is."""
     if found.now is None:
         return ""
     lent = amounts.number(round(found.now.lent))

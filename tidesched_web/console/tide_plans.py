@@ -253,7 +253,6 @@ def new(this: Page) -> HttpResponse:
 @takes_forms
 @page(section="tide_plans")
 def edit(this: Page, name: str) -> HttpResponse:
-    """Edit a plan."""
     row = plan_named(this, name)
     need_plan_writer(this)
     return _editor(this, row)
@@ -336,7 +335,6 @@ def _week_of_form(this: Page, form: PlanForm, queues: list[Queue]) -> dict[str, 
 @acts_by_post
 @page(section="tide_plans")
 def week_of_draft(this: Page) -> HttpResponse:
-    """The week and what is wrong, as one types."""
     need_plan_writer(this)
     form = PlanForm.read(this.request.POST)
     # A layer that was added just now is no mistake; saving it as it is would be.

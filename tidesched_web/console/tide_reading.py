@@ -40,7 +40,6 @@ def plans_in_sight(this: Page) -> list[TidePlan]:
 
 
 def plan_named(this: Page, name: str) -> TidePlan:
-    """The plan of this name, or 404."""
     found = next((row for row in plans_in_sight(this) if row.name == name), None)
     if found is None:
         raise Http404
@@ -48,7 +47,6 @@ def plan_named(this: Page, name: str) -> TidePlan:
 
 
 def others_on(this: Page, name: str) -> list[tide.Plan]:
-    """The plans in sight that are on, but for the one of this name."""
     rows = (row for row in plans_in_sight(this) if row.enabled and row.name != name)
     return [tide.plan_of(row.name, document_of(row)) for row in rows]
 
@@ -62,7 +60,6 @@ def overlaps_in_sight(this: Page, about: str | None = None, draft: Mapping[str, 
 
 
 def queues_in_sight(this: Page) -> list[Queue]:
-    """The queues that the reader sees, with their base."""
     return list(with_card_quota(visible_queues_of(this.cluster, this.access)).order_by("name"))
 
 

@@ -59,8 +59,6 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Day:
-    """One day of the head of the week."""
-
     x: float
     name: str
     date: dt.date

@@ -26,8 +26,6 @@ SPEAKS_TLS: Final = bytes([0, 0, 0, 8, 4, 210, 22, 47])
 
 
 class Question(msgspec.Struct, frozen=True):
-    """Where to ask (a socket's path) and what."""
-
     address: str
     says: bytes
 
@@ -58,7 +56,6 @@ class Answers:
         self._last: dict[str, tuple[int, float]] = {}
 
     def heard(self, name: str, pid: int) -> None:
-        """It answered now."""
         self._last[name] = pid, time.monotonic()
 
     def silent_for(self, name: str, pid: int) -> float | None:

@@ -231,7 +231,6 @@ def forget():
 
 
 def stop(message, hint):
-    """End with one message and what to do about it."""
     print("error: %s\nhint: %s" % (message, hint), file=sys.stderr, flush=True)
     sys.exit(1)
 

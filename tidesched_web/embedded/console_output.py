@@ -43,7 +43,6 @@ class Output:
         self._left_out = 0
 
     def line(self, process: str, text: str) -> None:
-        """Write one line of a process."""
         prefix = f"{process:<{_WIDTH}} |"
         self._file.info("%s %s", prefix, text)
         if self._coloured:
@@ -87,8 +86,6 @@ class Output:
 
 
 class Step:
-    """One step of a start, with its time."""
-
     def __init__(self, output: Output, title: str) -> None:
         self._output = output
         self._title = title

@@ -28,7 +28,6 @@ class DisposableServers:
 
     @property
     def redis_url(self) -> str:
-        """The address of Valkey."""
         return self.valkey.url
 
     def start(self) -> None:

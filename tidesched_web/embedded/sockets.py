@@ -44,7 +44,6 @@ def postgres_dir(data_dir: Path) -> Path:
 
 
 def valkey_socket(data_dir: Path) -> Path:
-    """Return the path of Valkey's socket."""
     return socket_dir(data_dir) / "valkey.sock"
 
 

@@ -31,8 +31,6 @@ _LONGEST_LINE, _LONGEST_ERROR = 64_000, 300
 
 
 class Supervisor:
-    """All processes of one installation."""
-
     def __init__(self, folder: DataFolder, output: Output, runtime: Runtime) -> None:
         self._folder = folder
         self._output = output

@@ -85,7 +85,6 @@ def result_hash(result: Result) -> str:
 
 
 def result_document(result: Result) -> dict[str, Any]:
-    """The result as in the contracts."""
     return result_to_json(result)
 
 

@@ -9,6 +9,5 @@ from tidesched_web.engine.model import Reason
 
 
 def numbers_of(reason: Reason) -> dict[str, Any]:
-    """The figures of a reason by name."""
     numbers: dict[str, Any] = reason_to_json(reason)["numbers"]
     return numbers

@@ -136,7 +136,6 @@ def _claims(snapshot: Snapshot) -> Iterator[Claim]:
 def _with_claims(
     snapshot: Snapshot, claims: Sequence[Claim], now: float
 ) -> tuple[Snapshot, dict[str, tuple[str, str, int]]]:
-    """The snapshot with the claims as gangs, and which gang stands for what."""
     size = max(1, -(-sum(claim.pods for claim in claims) // MOST_GANGS))
     groups, pods = list(snapshot.pod_groups), list(snapshot.pods)
     made = {}

@@ -48,7 +48,6 @@ class Difference(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 def encode_full(snapshot: Snapshot) -> bytes:
-    """The whole snapshot."""
     return _compressed(snapshot)
 
 

@@ -73,7 +73,6 @@ class Trial(msgspec.Struct, frozen=True):
 
     @property
     def same(self) -> bool:
-        """Nothing is otherwise."""
         return self.after is self.before
 
 
@@ -104,7 +103,6 @@ def impact(trial: Trial) -> Row:
 
 
 def cut(lists: Mapping[str, list[Row]]) -> Row:
-    """The lists as they are stored, and how long they were."""
     counts = {name: len(rows) for name, rows in lists.items()}
     return {**{name: rows[:MOST_ROWS] for name, rows in lists.items()}, "counts": counts}
 
@@ -201,7 +199,6 @@ def _gang(outcome: GangOutcome) -> Row:
 
 
 def counts_of(cards: Mapping[str, int]) -> dict[str, int | float]:
-    """Milli-cards as counts."""
     return {card: cards_to_json(milli) for card, milli in sorted(cards.items()) if milli}
 
 

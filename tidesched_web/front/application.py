@@ -31,8 +31,6 @@ BUSY_SECONDS = 5
 
 
 class Front:
-    """The ASGI application."""
-
     def __init__(self, django: Callable[[Scope, Receive, Send], Awaitable[None]]) -> None:
         self._django = django
         self._persons = Persons()
@@ -134,7 +132,6 @@ class Front:
         return True
 
     def end_download(self, person: str) -> None:
-        """Count a download out."""
         self._downloads[person] -= 1
         if not self._downloads[person]:
             del self._downloads[person]

@@ -27,7 +27,6 @@ def _for_api(request: HttpRequest) -> bool:
 
 
 def csrf_failure(request: HttpRequest, reason: str = "") -> HttpResponse:
-    """A form without its token."""
     if _for_api(request):
         return problem_json.answer(DomainError("csrf_failed", f"The CSRF check failed: {reason}"), request)
     return csrf.csrf_failure(request, reason)
@@ -51,7 +50,6 @@ def permission_denied(request: HttpRequest, exception: Exception) -> HttpRespons
 
 
 def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:  # noqa: ARG001  # Django gives it
-    """Nothing there, or out of sight."""
     if _for_api(request):
         return problem_json.unknown_address(request)
     return _page(request, "404.html", HTTPStatus.NOT_FOUND)

@@ -34,7 +34,6 @@ class Readiness:
         self._reasons = dict.fromkeys(checks, "not looked at yet")
 
     def look(self) -> None:
-        """Make one round."""
         for name, check in self._checks.items():
             try:
                 reason = check()
@@ -72,7 +71,6 @@ class Probes:
             self._readiness.look()
 
     async def answer(self, scope: Scope, send: Send) -> None:
-        """Answer one request."""
         bare = scope["method"] == "HEAD"
         if scope["method"] not in ("GET", "HEAD"):
             await answers.send_json(send, 405, {"status": "only GET and HEAD"}, {"Allow": "GET, HEAD"})
@@ -87,7 +85,6 @@ class Probes:
 
 
 def checks() -> dict[str, Callable[[], str]]:
-    """What has to answer."""
     database = _Database()
     demo = {"demo": database.demo_session} if settings.DEMO else {}
     return {"database": database.answers, "redis": _redis, "processes": _processes} | demo

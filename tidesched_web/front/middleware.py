@@ -19,7 +19,6 @@ EVENTS = "text/event-stream"
 def middleware(
     get_response: Callable[[HttpRequest], HttpResponseBase] | Callable[[HttpRequest], Awaitable[HttpResponseBase]],
 ) -> Callable[[HttpRequest], Any]:
-    """Write both into the scope of the request."""
     if iscoroutinefunction(get_response):
 
         async def answer_async(request: HttpRequest) -> HttpResponseBase:

@@ -38,7 +38,6 @@ class Persons:
         self._known: OrderedDict[bytes, str] = OrderedDict()
 
     def of(self, scope: Scope) -> Person:
-        """The person of a request."""
         headers = dict(scope["headers"])
         credential = _credential(headers, scope["path"])
         address = counted_as(request_context.address_of(scope))

@@ -27,8 +27,6 @@ LEAST_READ_BYTES = 32 * 1024
 
 
 class BoundedProtocol(HttpToolsProtocol):
-    """One connection."""
-
     # Open connections of this process by the address that they count for.
     by_address: ClassVar[Counter[str]] = Counter()
 

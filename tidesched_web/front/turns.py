@@ -136,7 +136,6 @@ class Turns:
         return self._dear.total() < self._most_dear and mine < self._most_dear_of_one
 
     def _strangers_wait(self) -> bool:
-        """Whether as many strangers wait as may."""
         waiting = sum(len(queue) for (person, _dear), queue in self._queues.items() if person.stranger)
         return waiting >= self._waiting_of_strangers
 

@@ -16,6 +16,5 @@ Handler = Callable[["Running"], dict[str, Any] | None]
 
 
 def handler_of(kind: str) -> Handler | None:
-    """Who does the jobs of this kind."""
     path = settings.JOB_HANDLERS.get(kind)
     return import_string(path) if path else None

@@ -24,7 +24,6 @@ def visible_jobs(access: Access, user: User) -> QuerySet[Job]:
 
 
 def visible_job(access: Access, user: User, pk: int) -> Job | None:
-    """One job with all that it has, if the caller may see it."""
     return visible_jobs(access, user).defer(None).filter(pk=pk).first()
 
 
@@ -74,12 +73,10 @@ def places(worker: str = "", *, lost_seconds: float) -> list[tuple[int, int, int
 
 
 def job_by_id(pk: int) -> Job | None:
-    """A job as it is now."""
     return Job.objects.filter(pk=pk).first()
 
 
 def is_asked(worker: str) -> bool:
-    """Whether a job waits for this worker."""
     return Job.objects.filter(worker=worker, state=JobState.QUEUED).exists()
 
 
@@ -106,7 +103,6 @@ def newest_answer(kind: str, subject: str, params: dict[str, Any]) -> Job | None
 
 
 def is_answered(kind: str, cluster_id: int) -> bool:
-    """Whether any job of this kind has an answer for the cluster."""
     return Job.objects.filter(kind=kind, cluster_id=cluster_id, result__isnull=False).exists()
 
 

@@ -28,7 +28,6 @@ def _client() -> redis.Redis:
 
 
 def tell(job_id: int) -> None:
-    """There is something to read."""
     try:
         with _client().pipeline() as pipe:
             pipe.rpush(_key(job_id), 1)

@@ -24,7 +24,6 @@ class Dependents:
     blocks: bool
 
     def to_json(self) -> dict[str, Any]:
-        """As the API shows it."""
         return {"kind": self.kind, "count": self.count, "names": list(self.names), "blocks": self.blocks}
 
 

@@ -93,7 +93,6 @@ def digest(rows: list[FieldDrift]) -> str:
 
 
 def as_json(rows: list[FieldDrift]) -> list[dict[str, Any]]:
-    """As the table keeps them."""
     return [asdict(row) for row in rows]
 
 

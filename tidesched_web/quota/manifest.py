@@ -43,7 +43,6 @@ def queue_manifest(
 
 
 def class_manifest(row: PriorityClass) -> dict[str, object]:
-    """What a priority class becomes in its cluster."""
     return manifests.priority_class(
         row.name,
         value=row.value,

@@ -300,8 +300,6 @@ class DriftWhat(models.TextChoices):
 
 
 class DriftEnd(models.TextChoices):
-    """How a drift ended."""
-
     PUSHED = "pushed", _("Pushed again")
     ADOPTED = "adopted", _("Adopted")
     REVERTED = "reverted", _("Changed back in the cluster")

@@ -65,7 +65,6 @@ def lines_managed(access: Access) -> QuerySet[BusinessLine]:
 
 
 def queues_managed(access: Access, cluster: Cluster) -> QuerySet[Queue]:
-    """Queues of a cluster that the caller may change."""
     queues = visible_queues_of(cluster, access).order_by("name")
     return queues if access.administers else queues.filter(tenant_id__in=access.admin_of)
 

@@ -49,7 +49,6 @@ class LastPush:
 
     @property
     def object(self) -> str:
-        """Kind and name."""
         return f"{self.kind} {self.name}"
 
 

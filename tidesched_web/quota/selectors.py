@@ -46,7 +46,6 @@ def visible_queues_of(cluster: Cluster, access: Access) -> QuerySet[Queue]:
 
 
 def visible_priority_classes(access: Access) -> QuerySet[PriorityClass]:
-    """Priority classes of visible clusters."""
     return PriorityClass.objects.filter(cluster__in=visible_clusters(access)).select_related("cluster")
 
 

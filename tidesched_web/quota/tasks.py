@@ -14,7 +14,6 @@ log = logging.getLogger(__name__)
 
 @shared_task(name="quota.push_pending", queue=PUSH_QUEUE, expires=30)
 def push_pending() -> None:
-    """Push what waits in every cluster."""
     for slug, report in push.push_pending().items():
         if report.unreachable:
             log.warning("%s cannot be reached for the push of its queues: %s", slug, report.unreachable)

@@ -74,7 +74,6 @@ class Plan:
     layers: Sequence[Layer]
 
     def weekday(self, day: dt.date) -> int | None:
-        """Which day of the week a date counts as."""
         return self.exceptions.get(day, day.weekday())
 
 
@@ -83,7 +82,6 @@ Open = tuple[tuple[int, int], ...]
 
 
 def in_order(plans: Iterable[Plan]) -> list[Plan]:
-    """Plans in the order in which they apply."""
     return sorted(plans, key=lambda plan: (plan.position, plan.name))
 
 
@@ -130,7 +128,6 @@ def _days_near(plan: Plan, now: dt.datetime) -> Iterator[dt.date]:
 
 
 def open_layers(plans: Sequence[Plan], now: dt.datetime) -> Open:
-    """The layers that are open at ``now``."""
     found = []
     for place, plan in enumerate(plans):
         days = list(_days_near(plan, now))

@@ -97,7 +97,6 @@ class Overlap:
         return text % {"higher": self.last.position, "lower": self.first.position}
 
     def as_json(self) -> dict[str, Any]:
-        """It as a warning of a plan."""
         return {
             "code": "plans_overlap",
             "detail": self.sentence(),
@@ -113,7 +112,6 @@ class Overlap:
 
 
 def amount_text(amount: Amount) -> str:
-    """``= 20``, ``+4`` or ``−4``."""
     if amount.act == "set":
         return f"= {amount.cards}"
     return f"+{amount.cards}" if amount.cards >= 0 else f"−{-amount.cards}"

@@ -47,7 +47,6 @@ class MomentBreach:
         return f"{self.sums()} {self.opened()}"
 
     def sums(self) -> str:
-        """When it is, and what is exceeded."""
         local = self.at.astimezone(ZoneInfo(self.zone))
         figures = {
             "day": f"{WEEKDAY_NAMES[local.weekday()]} {local:%Y-%m-%d}",
@@ -67,12 +66,10 @@ class MomentBreach:
         )
 
     def opened(self) -> str:
-        """Which layers of which plans are open then."""
         return _("Open then: %(layers)s.") % {"layers": listed(self.layers) or _("no layer")}
 
 
 def base_of(tree: Tree, only: Collection[str] | None = None) -> dict[str, dict[str, int]]:
-    """The base quota of the queues in a tree, by name."""
     return {
         name: dict(queue_cards(tree.holders[key]))
         for name, key in queue_holders(tree).items()

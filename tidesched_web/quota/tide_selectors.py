@@ -63,7 +63,6 @@ def layers_in_sight(
 
 
 def document_of(plan: TidePlan) -> dict[str, Any]:
-    """The plan as a document of the tree."""
     return {
         "enabled": plan.enabled,
         "exceptions": plan.exceptions,
@@ -74,7 +73,6 @@ def document_of(plan: TidePlan) -> dict[str, Any]:
 
 
 def plan_documents(cluster: Cluster) -> dict[str, dict[str, Any]]:
-    """Every plan of a cluster by name."""
     return {plan.name: document_of(plan) for plan in TidePlan.objects.filter(cluster=cluster)}
 
 
@@ -175,7 +173,6 @@ class QueueTurn:
 
     @property
     def sent(self) -> int:
-        """What the cluster was sent of it."""
         return int(self.queue.tide.get(self.turn.card, self.turn.base))
 
     @property

@@ -16,7 +16,6 @@ Figure = tuple[str, str]
 
 
 def queue_holders(tree: Tree) -> dict[str, str]:
-    """Queue name → key of its holder."""
     return {holder.name: key for key, holder in tree.holders.items() if holder.kind == "queue"}
 
 
@@ -83,7 +82,6 @@ class Sums:
         return 0 if found is None else found.excess
 
     def breach(self, key: BreachKey) -> Breach:
-        """A sum that is exceeded now."""
         found = self._sums[key]
         assert found.limit is not None
         largest = max(sorted(found.asked), key=lambda child: found.asked[child])

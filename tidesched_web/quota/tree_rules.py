@@ -46,7 +46,6 @@ class Holder:
 
     @property
     def title(self) -> str:
-        """What a sentence calls it."""
         return self.label or self.name
 
     @property

@@ -39,7 +39,6 @@ def quota_tree(cluster: Cluster) -> Tree:
 
 
 def quota_trees(clusters: Iterable[Cluster]) -> dict[int, Tree]:
-    """The trees of several clusters by their keys."""
     wanted = {cluster.pk: cluster for cluster in clusters}
     with connection.cursor() as cursor:
         cursor.execute(_TREES, {"clusters": list(wanted)})

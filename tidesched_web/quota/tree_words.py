@@ -12,7 +12,6 @@ _UNITS = {CPU: 1000, MEMORY: 1024}
 
 
 def service_word(service_type: str) -> str:
-    """A service type within a sentence."""
     return str(ServiceType(service_type).label).lower()
 
 
@@ -26,7 +25,6 @@ def resource_figure(resource: str, figure: float) -> str:
 
 
 def number(resource: str, figure: float) -> str:
-    """The same without its unit."""
     return plain(figure / _UNITS.get(resource, 1))
 
 

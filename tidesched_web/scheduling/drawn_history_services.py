@@ -103,7 +103,6 @@ def _lines(cluster: Cluster, seed: int) -> list[_Line]:
 
 
 def _wall(cluster: Cluster, at: dt.datetime) -> dt.datetime:
-    """When it would have been, by the cluster's own rate."""
     assert cluster.clock_anchor is not None
     assert cluster.clock_wall_anchor is not None
     return cluster.clock_wall_anchor - (cluster.clock_anchor - at) / cluster.clock_rate

@@ -35,7 +35,6 @@ def _usable(cluster_id: int) -> QuerySet[SessionInput, tuple[Any, ...]]:
 
 
 def newest_input(cluster_id: int) -> StoredInput | None:
-    """The input of the newest session."""
     row = _usable(cluster_id).order_by("-id").first()
     return StoredInput(*row) if row is not None else None
 
@@ -58,12 +57,10 @@ def input_bytes(input_id: int) -> tuple[str, bytes, bytes] | None:
 
 
 def policy_text(policy_id: int | None) -> str | None:
-    """The text of a policy revision."""
     if policy_id is None:
         return None
     return PolicyRevision.objects.filter(pk=policy_id).values_list("text", flat=True).first()
 
 
 def cluster_ids() -> list[int]:
-    """All clusters there are."""
     return list(Cluster.objects.order_by("pk").values_list("pk", flat=True))

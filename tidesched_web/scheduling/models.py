@@ -99,8 +99,6 @@ class SessionInput(models.Model):
 
 
 class DecisionKind(models.TextChoices):
-    """What is to be written to the cluster."""
-
     BIND = "bind", _("Bind")
     EVICT = "evict", _("Evict")
     STATUS = "status", _("PodGroup status")
@@ -158,8 +156,6 @@ class Decision(models.Model):
 
 
 class ReclaimSource(models.TextChoices):
-    """Whose decision it was."""
-
     OWN = "own", _("TideSched")
     OBSERVED = "observed", _("Observed")
 
@@ -236,8 +232,6 @@ class Reclaim(models.Model):
 
 
 class ReclaimVictim(models.Model):
-    """A gang that a reclaim evicted."""
-
     reclaim = models.ForeignKey(Reclaim, on_delete=models.CASCADE, related_name="victims")
     gang = models.CharField(max_length=320)
     queue = models.ForeignKey(Queue, on_delete=models.SET_NULL, null=True, related_name="reclaims_suffered")
@@ -359,8 +353,6 @@ class TidePoint(models.Model):
 
 
 class AlertSeverity(models.TextChoices):
-    """How urgent."""
-
     INFO = "info", _("Notice")
     WARNING = "warning", _("Warning")
     CRITICAL = "critical", _("Critical")

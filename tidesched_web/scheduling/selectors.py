@@ -163,7 +163,6 @@ def _open_drifts(access: Access) -> QuerySet[Drift]:
 
 
 def visible_sessions(access: Access) -> QuerySet[Session]:
-    """Sessions of visible clusters."""
     return Session.objects.filter(cluster__in=visible_clusters(access)).select_related("cluster", "policy")
 
 
@@ -405,7 +404,6 @@ def newest_timings(cluster: Cluster, rows: int) -> list[tuple[int, dict[str, Any
 
 
 def session_by_number(access: Access, cluster: Cluster, number: int) -> Session | None:
-    """A visible session by its number in the cluster."""
     return visible_sessions(access).filter(cluster=cluster, number=number).first()
 
 

@@ -76,7 +76,6 @@ class DecidedHere:
 
 
 def decided_here(cluster: Cluster) -> DecidedHere:
-    """What there is to decide on already."""
     return DecidedHere(
         Queue.objects.filter(cluster=cluster).count(),
         PriorityClass.objects.filter(cluster=cluster).count(),

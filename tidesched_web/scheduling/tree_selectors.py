@@ -42,7 +42,6 @@ class PlaceSums:
     inqueue: dict[str, int] = field(default_factory=dict)
 
     def add(self, kind: str, card: str, first: int, second: int) -> None:
-        """One row of `_SUMS`."""
         if kind == "queues":
             self.queues += first
         elif kind == "quota":
@@ -177,12 +176,10 @@ def named_like(text: str) -> Q:
 
 
 def of_tenant(queues: QuerySet[Queue], tenant: int) -> QuerySet[Queue]:
-    """The queues of one tenant, 0 = of the platform."""
     return queues.filter(tenant_id=tenant) if tenant else queues.filter(tenant_id__isnull=True)
 
 
 def of_place(queues: QuerySet[Queue], place: Place) -> QuerySet[Queue]:
-    """The queues of one place."""
     found = of_tenant(queues.filter(service_type=place.service_type), place.tenant)
     if place.project:
         return found.filter(project_id=place.project)

@@ -21,7 +21,6 @@ _NAME_ALPHABET = "bcdfghjklmnpqrstvwxz2456789"
 
 
 def read(store: Store, target: Target) -> Object:
-    """The object, or 404."""
     obj = store.get(target.kind, target.namespace, target.name)
     if obj is None:
         raise not_found(target.kind, target.name)

@@ -45,7 +45,6 @@ class ClusterServer:
         machine.store.on_commit(self.bell.ring)
 
     def app(self) -> Starlette:
-        """The ASGI application."""
         routes = [Route("/{path:path}", self._answer, methods=_METHODS)]
         return Starlette(routes=routes, lifespan=self._lifespan)
 

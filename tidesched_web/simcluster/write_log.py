@@ -63,5 +63,4 @@ class WriteLog:
         return rows
 
     def trim(self) -> None:
-        """Keep the log at its size."""
         self._connection.execute("DELETE FROM writes WHERE seq <= (SELECT max(seq) FROM writes) - ?", (self._rows,))

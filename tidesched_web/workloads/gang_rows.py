@@ -68,8 +68,6 @@ class GangValues(msgspec.Struct, frozen=True):
 
 
 class Seen(msgspec.Struct):
-    """One gang as a session saw it."""
-
     group: PodGroup
     pods: list[Pod]
     values: GangValues
@@ -227,7 +225,6 @@ def _cards(group: PodGroup, outcome: GangOutcome) -> Mapping[str, int]:
 
 
 def pod_values(pod: Pod, node: Node | None) -> PodValues:
-    """The row of one member."""
     return PodValues(
         pod.name,
         _short(pod.uid or pod.key),

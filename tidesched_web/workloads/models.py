@@ -192,8 +192,6 @@ class GangPod(models.Model):
 
 
 class GangEventKind(models.TextChoices):
-    """Steps of a gang's life."""
-
     SUBMITTED = "submitted", _("Submitted")
     REASON = "reason", _("Waits for another reason")
     ADMITTED = "admitted", _("Admitted")

@@ -236,7 +236,6 @@ def with_free_cards(nodes: QuerySet[Node], cluster: Cluster, card: str = "") -> 
 
 
 def free_milli(cards: Iterable[tuple[str, float]], pods: Iterable[HeldCard], card: str = "") -> int:
-    """The same of one node whose pods are known."""
     there = sum(count for name, count in cards if card in ("", name))
     used = sum(pod.card_milli or 1000 for pod in pods if card in ("", pod.card))
     return max(0, round(1000 * there) - used)

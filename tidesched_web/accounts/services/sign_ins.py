@@ -37,7 +37,6 @@ LIMITS = {
 
 
 def record_sign_in(*, user: User) -> None:
-    """A session was opened."""
     _append(user_actor(user), "user.sign_in", user.pk, user.get_username())
 
 

@@ -95,7 +95,6 @@ class Plan:
         return Access(actor="", tenant_ids=frozenset(self.tenant_ids))
 
     def kept(self, *, base_version: int) -> dict[str, Any]:
-        """The plan as it is stored with a change."""
         return self.document(base_version=base_version, access=self.readers)
 
     def document(self, *, base_version: int, access: Access | None) -> dict[str, Any]:

@@ -21,7 +21,6 @@ NOT_APPROVED: Final = {"approved_by": "", "approver": None, "approved_at": None,
 
 
 def agreed_by(access: Access, at: dt.datetime, reason: str = "") -> dict[str, Any]:
-    """The fields of an approval."""
     return {
         "approved_by": access.actor[:200],
         "approver_id": access.user_id,

@@ -81,13 +81,11 @@ class ClusterCache:
         self._reflectors = [Reflector(client, kind, self) for kind in kinds]
 
     def start(self) -> None:
-        """Begin to watch."""
         collector.look_seldom()
         for reflector in self._reflectors:
             reflector.start()
 
     def stop(self, *, wait_seconds: float = 2.0) -> None:
-        """End all watches."""
         for reflector in self._reflectors:
             reflector.stop()
         deadline = time.monotonic() + wait_seconds
@@ -198,7 +196,6 @@ class ClusterCache:
         self._tell(changed)
 
     def change(self, kind: Kind, type_: str, obj: Json) -> None:
-        """One event."""
         with self._lock:
             gone = type_ == "DELETED"
             changed = self._forget(kind, key_of(obj), _version(obj)) if gone else self._upsert(kind, obj)

@@ -21,7 +21,6 @@ PATIENCE = 10
 
 
 def look_seldom() -> None:
-    """For this process, from now on."""
     gc.set_threshold(*_THRESHOLDS)
 
 

@@ -30,7 +30,6 @@ def rfc3339(seconds: float) -> str:
 
 
 def rfc3339_micro(seconds: float) -> str:
-    """A ``MicroTime``."""
     return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
 
 

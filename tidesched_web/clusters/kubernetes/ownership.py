@@ -42,7 +42,6 @@ class Standing:
 
     @property
     def message(self) -> str:
-        """What is in the way, in one sentence."""
         fields = "; ".join(f"{field} is set by {', '.join(managers)}" for field, managers in self.contested)
         return f"Not overwritten: {fields}"
 

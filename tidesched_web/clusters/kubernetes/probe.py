@@ -46,7 +46,6 @@ class Finding:
     values: dict[str, Any] = field(default_factory=dict)
 
     def to_json(self) -> dict[str, Any]:
-        """As it is stored."""
         return {"step": self.step, "code": self.code, "level": self.level, "values": self.values}
 
 

@@ -119,7 +119,6 @@ def remedy(missing: Iterable[tuple[Need, str]], *, user: str, mode: str) -> str:
 
 
 def page() -> str:
-    """The table as a page of the documentation."""
     lines = [
         "# What TideSched may do in a cluster",
         "",
@@ -142,7 +141,6 @@ def page() -> str:
 
 
 def text(form: str, mode: str = "") -> str:
-    """One of the generated files."""
     if form == "page":
         return page()
     if mode not in MODES:

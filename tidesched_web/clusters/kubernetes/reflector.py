@@ -29,8 +29,6 @@ _FIRST_DELAY, _LONGEST_DELAY = 0.2, 5.0
 
 
 class Sink(Protocol):
-    """What becomes of the objects."""
-
     def replace(self, kind: Kind, objects: list[Json], version: int) -> None:
         """These are all objects of ``kind`` at ``version``."""
 
@@ -236,6 +234,5 @@ class Reflector(threading.Thread):
 
 
 def key_of(obj: Json) -> Key:
-    """Namespace and name."""
     metadata = obj["metadata"]
     return metadata.get("namespace", ""), metadata["name"]

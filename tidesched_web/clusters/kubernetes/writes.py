@@ -217,11 +217,9 @@ class ClusterWrites:
         return self._send("DELETE", QUEUE.path(name=name), manifests.delete_options(uid, version))
 
     def get_queue(self, name: str) -> Outcome:
-        """The queue as the server has it now."""
         return self._send("GET", QUEUE.path(name=name))
 
     def get_priority_class(self, name: str) -> Outcome:
-        """The class as the server has it now."""
         return self._send("GET", PRIORITY_CLASS.path(name=name))
 
     def delete_priority_class(self, name: str, *, uid: str) -> Outcome:

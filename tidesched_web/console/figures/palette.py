@@ -7,8 +7,6 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Palette:
-    """One theme."""
-
     inference: str
     training: str
     borrowed_ink: str

@@ -45,7 +45,6 @@ def by_card(taken: Taken) -> dict[str, dict[dt.datetime, float]]:
 
 
 def hours_from(since: dt.datetime, now: dt.datetime) -> list[dt.datetime]:
-    """Every hour that has begun."""
     return [since + HOUR * number for number in range(int((now - since) / HOUR) + 1)]
 
 

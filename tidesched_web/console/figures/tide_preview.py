@@ -88,7 +88,6 @@ def figure(rows: Sequence[Hour], service_type: str, theme: str) -> go.Figure:
 
 
 def twin(name: str, rows: Sequence[Hour]) -> Twin:
-    """The same as a table."""
     header = [_("Hour"), _("Base"), _("Plan"), _("In use, p50"), _("In use, p90"), _("In use, most")]
     return Twin(
         name,

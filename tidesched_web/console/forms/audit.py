@@ -25,8 +25,6 @@ ACTION = re.compile(r"[a-z][a-z_]{0,38}\.[a-z][a-z_]{0,38}")
 
 
 class AuditFilter(BoundedFilterForm):
-    """Who, what, to what, where, for whom, in which request, when."""
-
     actor = forms.CharField(label=_("Who"), max_length=200)
     action = forms.ChoiceField(label=_("Action"))
     object_type = forms.ChoiceField(label=_("Kind of object"))
@@ -67,7 +65,6 @@ class AuditFilter(BoundedFilterForm):
         return listed
 
     def apply(self, entries: QuerySet[AuditEntry]) -> QuerySet[AuditEntry]:
-        """Narrow the log."""
         for name in ("actor", "action", "object_type", "request_id", "object_id"):
             if text := self.value(name):
                 entries = entries.filter(**{name: text})

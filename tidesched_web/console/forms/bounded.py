@@ -44,14 +44,11 @@ class MomentFilterForm(FilterForm):
         return str(found or "").replace("\0", "")
 
     def moment(self, name: str) -> dt.datetime | None:
-        """A moment, with its zone."""
         found = self.cleaned_data.get(name)
         return found if isinstance(found, dt.datetime) else None
 
 
 class BoundedFilterForm(MomentFilterForm):
-    """A filter form that ends with `from` and `to`."""
-
     def is_valid(self) -> bool:
         """Add the bounds first: `from` is a word of Python's and cannot be declared."""
         if "from" not in self.fields:

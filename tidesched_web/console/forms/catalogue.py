@@ -41,7 +41,6 @@ class CardAliasesForm(EditForm):
     reason = reason_field(required=False)
 
     def document(self) -> dict[str, Any]:
-        """As the tree writes it."""
         return {"aliases": _names(self.cleaned_data["aliases"])}
 
 
@@ -67,7 +66,6 @@ class CardTypeEditForm(CardAliasesForm):
         self.fields["parent"].choices = [("", _("none")), *listed]  # type: ignore[attr-defined]  # a ChoiceField
 
     def document(self) -> dict[str, Any]:
-        """As the tree writes it."""
         values = self.cleaned_data
         return {
             **super().document(),
@@ -91,13 +89,10 @@ class CardTypeForm(CardTypeEditForm):
 
 
 class CardTypeFilter(FilterForm):
-    """Filters of the card types."""
-
     q = forms.CharField(label=_("Name"), max_length=120)
     kind = forms.ChoiceField(label=_("How it is given out"), choices=[("", _("any")), *CardKind.choices])
 
     def apply(self, cards: QuerySet[Any]) -> QuerySet[Any]:
-        """Narrow the list."""
         if text := self.value("q").replace("\0", ""):
             cards = cards.filter(Q(name__icontains=text) | Q(aliases__icontains=text))
         if kind := self.value("kind"):
@@ -119,7 +114,6 @@ class PriorityClassEditForm(EditForm):
     reason = reason_field()
 
     def document(self) -> dict[str, Any]:
-        """As the tree writes it."""
         values = self.cleaned_data
         return {"description": values["description"] or None, "global_default": values["global_default"]}
 
@@ -141,8 +135,6 @@ def _policy_field() -> forms.ChoiceField:
 
 
 class PriorityClassForm(PriorityClassEditForm):
-    """A new class."""
-
     name = forms.CharField(
         label=_("Name"),
         max_length=253,
@@ -154,7 +146,6 @@ class PriorityClassForm(PriorityClassEditForm):
     field_order = ("name", "value", "preemption_policy", "global_default", "description", "reason")
 
     def document(self) -> dict[str, Any]:
-        """As the tree writes it."""
         values = self.cleaned_data
         return {**super().document(), "value": values["value"], "preemption_policy": values["preemption_policy"]}
 
@@ -170,18 +161,14 @@ class ReplaceClassForm(EditForm):
     reason = reason_field()
 
     def document(self) -> dict[str, Any]:
-        """As the tree writes it."""
         values = self.cleaned_data
         return {"value": values["value"], "preemption_policy": values["preemption_policy"], "replace": True}
 
 
 class NameFilter(FilterForm):
-    """A list that is searched by name."""
-
     q = forms.CharField(label=_("Name"), max_length=253)
 
     def apply(self, rows: QuerySet[Any]) -> QuerySet[Any]:
-        """Narrow the list."""
         text = self.value("q").replace("\0", "")
         return rows.filter(name__icontains=text) if text else rows
 
@@ -205,11 +192,8 @@ class GrantForm(EditForm):
 
 
 class GrantFilter(FilterForm):
-    """Filters of the grants."""
-
     q = forms.CharField(label=_("Namespace or queue"), max_length=63)
 
     def apply(self, grants: QuerySet[Any]) -> QuerySet[Any]:
-        """Narrow the list."""
         text = self.value("q").replace("\0", "")
         return grants.filter(Q(namespace__icontains=text) | Q(queue__name__icontains=text)) if text else grants

@@ -115,14 +115,11 @@ def _states() -> Iterator[tuple[str, str | Promise]]:
 
 
 class ChangeFilter(FilterForm):
-    """Filters of the list of changes."""
-
     q = forms.CharField(label=_("Who or why"), max_length=120)
     state = forms.ChoiceField(label=_("State"), choices=[("", _("any")), *_states()])
     open = forms.ChoiceField(label=_("Written"), choices=[("", _("any")), ("yes", _("not written yet"))])
 
     def apply(self, changes: QuerySet) -> QuerySet:
-        """Narrow the list."""
         if text := self.value("q"):
             changes = changes.filter(Q(created_by__icontains=text) | Q(reason__icontains=text))
         if state := self.value("state"):

@@ -38,8 +38,6 @@ class ConnectionForm(EditForm):
 
 
 class KubeconfigForm(ConnectionForm):
-    """A kubeconfig, uploaded or pasted."""
-
     file = forms.FileField(
         label=_("Kubeconfig file"),
         required=False,
@@ -120,14 +118,10 @@ WAYS: dict[str, type[ConnectionForm]] = {
 
 
 class OfferModeForm(EditForm):
-    """For what a new connection is tested."""
-
     mode = mode_field()
 
 
 class TakeForm(EditForm):
-    """Saving a connection that was tested."""
-
     accept = forms.BooleanField(label=_("I know what is missing; save it all the same."), required=False)
     reason = reason_field()
 
@@ -164,8 +158,6 @@ def _zones() -> list[tuple[str, Any]]:
 
 
 class SettingsForm(EditForm):
-    """A cluster's settings."""
-
     name = name_field()
     mode = mode_field()
     scheduler_names = forms.CharField(
@@ -207,5 +199,4 @@ class SettingsForm(EditForm):
     reason = reason_field()
 
     def clean_scheduler_names(self) -> list[str]:
-        """The names one by one."""
         return [name.strip() for name in self.cleaned_data["scheduler_names"].split(",") if name.strip()]

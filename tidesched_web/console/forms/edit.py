@@ -116,7 +116,6 @@ class EditForm(NumberWords):
         return None
 
     def visible(self) -> list[forms.BoundField]:
-        """The fields that a reader sees."""
         return self.visible_fields()
 
     @property
@@ -126,6 +125,4 @@ class EditForm(NumberWords):
 
 
 class ReasonForm(EditForm):
-    """Only a reason."""
-
     reason = reason_field()

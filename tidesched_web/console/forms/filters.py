@@ -53,7 +53,6 @@ class FilterForm(forms.Form):
 
     @property
     def in_line(self) -> list[forms.BoundField]:
-        """The filters that stand in the line above the list."""
         return self.visible_fields()[:IN_LINE]
 
     @property
@@ -78,7 +77,6 @@ class FilterForm(forms.Form):
         return gap().join(error.messages[0] for error in self.errors[name].as_data() if error.code == OUT_OF_BOUNDS)
 
     def chips(self) -> list[Chip]:
-        """The filters that are set, as words."""
         found = []
         for name, field in self.fields.items():
             if value := self.value(name):
@@ -88,7 +86,6 @@ class FilterForm(forms.Form):
 
 
 def flat(choices: Iterable[tuple[Any, Any]]) -> Iterator[tuple[Any, Any]]:
-    """Choices without their groups."""
     for value, word in choices:
         if isinstance(word, list | tuple):
             yield from word
@@ -97,7 +94,6 @@ def flat(choices: Iterable[tuple[Any, Any]]) -> Iterator[tuple[Any, Any]]:
 
 
 def some_or_any(pairs: Iterable[tuple[str, Any]]) -> list[tuple[str, Any]]:
-    """The choices of a filter: any, or one of these."""
     return [("", _("any")), *((value, word) for value, word in pairs if value)]
 
 
@@ -130,8 +126,6 @@ STARVED, BORROWS, LENDS = "starved", "borrows", "lends"
 
 
 class QueueFilter(CardFilterForm):
-    """Filters of the queue list."""
-
     q = forms.CharField(label=_("Name"), max_length=63)
     service_type = forms.ChoiceField(label=_("Service type"), choices=some_or_any(ServiceType.choices))
     state = forms.ChoiceField(
@@ -167,8 +161,6 @@ class QueueFilter(CardFilterForm):
 
 
 class GangFilter(CardFilterForm):
-    """Filters of the gang list."""
-
     q = forms.CharField(label=_("Name"), max_length=120)
     state = forms.ChoiceField(label=_("State"), choices=some_or_any(GangState.choices))
     reason = forms.ChoiceField(label=_("Why it waits"), choices=some_or_any(TITLES.items()))
@@ -186,7 +178,6 @@ class GangFilter(CardFilterForm):
     )
 
     def apply(self, gangs: QuerySet) -> QuerySet:
-        """Narrow the list."""
         gangs = self.apply_but_reason(gangs)
         if self.value("needs"):
             gangs = that_wait(gangs)
@@ -213,8 +204,6 @@ class GangFilter(CardFilterForm):
 
 
 class DriftFilter(FilterForm):
-    """Filters of the drift page."""
-
     q = forms.CharField(label=_("Name"), max_length=120)
     kind = forms.ChoiceField(
         label=_("Kind"), choices=[("", _("any")), ("Queue", "Queue"), ("PriorityClass", "PriorityClass")]
@@ -224,7 +213,6 @@ class DriftFilter(FilterForm):
     )
 
     def apply(self, rows: QuerySet) -> QuerySet:
-        """Narrow the list."""
         if text := self.value("q"):
             rows = rows.filter(name__icontains=text)
         for name in ("kind", "state"):

@@ -48,7 +48,6 @@ class Meanwhile:
 
 
 def figures_of(form: forms.Form) -> list[forms.BoundField]:
-    """The fields that hold figures of the object."""
     return [bound for bound in form.visible_fields() if bound.name not in ASIDE]
 
 

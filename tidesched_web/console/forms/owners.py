@@ -20,7 +20,6 @@ PLATFORM = "-"
 
 
 def slug_field() -> forms.SlugField:
-    """The name that stays."""
     return forms.SlugField(
         label=_("Short name"),
         max_length=63,
@@ -31,13 +30,10 @@ def slug_field() -> forms.SlugField:
 
 
 def name_field(*, required: bool = True) -> forms.CharField:
-    """The name that people read."""
     return forms.CharField(label=_("Name"), max_length=120, required=required)
 
 
 class TenantEditForm(EditForm):
-    """What may change in a tenant."""
-
     name = name_field()
     description = forms.CharField(
         label=_("Description"), max_length=2000, required=False, widget=forms.Textarea(attrs={"rows": 3})
@@ -45,8 +41,6 @@ class TenantEditForm(EditForm):
 
 
 class TenantForm(TenantEditForm):
-    """A new tenant."""
-
     slug = slug_field()
     field_order = ("slug", "name", "description")
 
@@ -58,8 +52,6 @@ class NameForm(EditForm):
 
 
 class TenantChoice(EditForm):
-    """A form with the tenants that the reader may choose from."""
-
     tenant = forms.ChoiceField(label=_("Tenant"))
 
     def __init__(self, *args: Any, tenants: Iterable[Tenant], platform: bool = False, **kwargs: Any) -> None:
@@ -77,8 +69,6 @@ class TenantChoice(EditForm):
 
 
 class ProjectForm(TenantChoice):
-    """A new project."""
-
     slug = slug_field()
     name = name_field(required=False)
     field_order = ("tenant", "slug", "name")
@@ -89,19 +79,14 @@ class BusinessLineForm(ProjectForm):
 
 
 class SearchFilter(FilterForm):
-    """A list that is searched by name."""
-
     q = forms.CharField(label=_("Name"), max_length=63)
 
     def apply(self, rows: QuerySet[Any]) -> QuerySet[Any]:
-        """Narrow the list."""
         text = self.value("q").replace("\0", "")
         return rows.filter(Q(name__icontains=text) | Q(slug__icontains=text)) if text else rows
 
 
 class OfTenantFilter(SearchFilter):
-    """A list of what belongs to tenants."""
-
     tenant = forms.ChoiceField(label=_("Tenant"))
 
     def __init__(self, data: Any, tenants: Iterable[Tenant], *, platform: bool = False) -> None:
@@ -115,7 +100,6 @@ class OfTenantFilter(SearchFilter):
         return super().is_valid()
 
     def apply(self, rows: QuerySet[Any]) -> QuerySet[Any]:
-        """Narrow the list."""
         rows = super().apply(rows)
         slug = self.value("tenant")
         if slug == PLATFORM:

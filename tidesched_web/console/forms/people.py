@@ -60,8 +60,6 @@ class InviteMemberForm(EditForm):
 
 
 class RoleForm(EditForm):
-    """Another role in a tenant."""
-
     role = forms.ChoiceField(label=_("Role"), choices=TenantRole.choices)
 
 
@@ -97,8 +95,6 @@ class InviteForm(TenantChoice):
 
 
 class UserForm(EditForm):
-    """What may change in an account."""
-
     first_name = forms.CharField(label=_("First name"), max_length=150, required=False)
     last_name = forms.CharField(label=_("Last name"), max_length=150, required=False)
     email = forms.EmailField(label=_("E-mail"), required=False)
@@ -107,8 +103,6 @@ class UserForm(EditForm):
 
 
 class UserFilter(FilterForm):
-    """Filters of the list of accounts."""
-
     q = forms.CharField(label=_("Name"), max_length=63)
     platform_role = forms.ChoiceField(
         label=_("Role on the platform"),
@@ -119,7 +113,6 @@ class UserFilter(FilterForm):
     )
 
     def apply(self, users: QuerySet[Any]) -> QuerySet[Any]:
-        """Narrow the list."""
         if text := self.value("q").replace("\0", ""):
             users = users.filter(Q(username__icontains=text) | Q(email__icontains=text) | Q(last_name__icontains=text))
         if role := self.value("platform_role"):
@@ -130,13 +123,10 @@ class UserFilter(FilterForm):
 
 
 class MemberFilter(FilterForm):
-    """Filters of the members of a tenant."""
-
     q = forms.CharField(label=_("Name"), max_length=63)
     role = forms.ChoiceField(label=_("Role"), choices=[("", _("any")), *TenantRole.choices])
 
     def apply(self, members: QuerySet[Any]) -> QuerySet[Any]:
-        """Narrow the list."""
         if text := self.value("q").replace("\0", ""):
             members = members.filter(user__username__icontains=text)
         if role := self.value("role"):
@@ -145,8 +135,6 @@ class MemberFilter(FilterForm):
 
 
 class NewPasswordForm(EditForm):
-    """The password of one's account, twice."""
-
     new_password = forms.CharField(
         label=_("New password"),
         strip=False,
@@ -160,7 +148,6 @@ class NewPasswordForm(EditForm):
     )
 
     def clean(self) -> dict[str, Any]:
-        """Both must agree."""
         values = super().clean() or {}
         if values.get("new_password") and values.get("repeated") and values["new_password"] != values["repeated"]:
             self.add_error("repeated", _("This is not the same as above."))

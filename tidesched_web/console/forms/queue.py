@@ -93,7 +93,6 @@ class QueueEditForm(EditForm):
         return [field for field in self.visible_fields() if not field.name.startswith(CARD) and field.name != "reason"]
 
     def card_fields(self) -> list[forms.BoundField]:
-        """One for each card type."""
         return [self[CARD + name] for name in self.cards]
 
     def document(self) -> dict[str, Any]:

@@ -66,7 +66,6 @@ class ReclaimFilter(BoundedFilterForm):
         return super().is_valid()
 
     def apply(self, reclaims: QuerySet[Reclaim]) -> QuerySet[Reclaim]:
-        """Narrow the list."""
         for name, narrow in {
             "q": sides.mentions,
             "gainer_tenant": sides.gained_by_tenant,

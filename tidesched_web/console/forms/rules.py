@@ -29,6 +29,5 @@ class RulesForm(EditForm):
     reason = reason_field()
 
     def document(self) -> dict[str, Any]:
-        """As the tree writes it."""
         names = ("overcommit_inference_percent", "overcommit_training_percent", "approval_required")
         return {name: self.cleaned_data[name] for name in names}

@@ -20,7 +20,6 @@ class SessionFilter(BoundedFilterForm):
     )
 
     def apply(self, sessions: QuerySet[Session]) -> QuerySet[Session]:
-        """Narrow the list."""
         if state := self.value("state"):
             sessions = sessions.filter(state=state)
         decided = self.value("decided")

@@ -35,8 +35,6 @@ class Line:
 
 @dataclass
 class Layer:
-    """One layer of the form."""
-
     number: str
     name: str = ""
     days: list[str] = field(default_factory=lambda: list(WEEKDAYS))
@@ -96,7 +94,6 @@ class PlanForm:
 
     @classmethod
     def of(cls, name: str, document: Mapping[str, Any], version: int) -> PlanForm:
-        """A plan that is there."""
         days = (f"{day} {counts}" for day, counts in document["exceptions"].items())
         return cls(
             name=name,
@@ -110,7 +107,6 @@ class PlanForm:
 
     @classmethod
     def read(cls, data: QueryDict) -> PlanForm:
-        """What a browser has sent."""
         return cls(
             name=data.get("name", "").strip(),
             position=data.get("position", "0").strip() or "0",
@@ -188,7 +184,6 @@ class PlanForm:
 
     @property
     def said(self) -> list[str]:
-        """All that is wrong, each with its field."""
         words = {
             "name": _("Name of the plan"),
             "time_zone": _("Time zone"),

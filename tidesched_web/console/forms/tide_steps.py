@@ -31,7 +31,6 @@ class TideStepFilter(BoundedFilterForm):
         return super().is_valid()
 
     def apply(self, steps: QuerySet[TideStep]) -> QuerySet[TideStep]:
-        """Narrow the list."""
         if plan := self.value("plan"):
             steps = steps.filter(plans__contains=[plan])
         if queue := self.value("queue"):

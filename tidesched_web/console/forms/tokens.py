@@ -27,8 +27,6 @@ LIVES = [
 
 
 class TokenForm(EditForm):
-    """What a token is called, what it may do, and how long."""
-
     pointers = {"expires_at": "expires"}
 
     name = forms.CharField(
@@ -56,11 +54,9 @@ class TokenForm(EditForm):
         self.fields["scopes"].widget.attrs["class"] = "form-check-input"
 
     def scope_rows(self) -> list[tuple[forms.BoundField, Any]]:
-        """Each scope's box with what it means."""
         return [(box, gettext(SCOPE_WORDS[Scope(box.data["value"])])) for box in self["scopes"]]  # type: ignore[misc]  # iterable
 
     def values(self) -> dict[str, Any]:
-        """As the service takes them."""
         found = super().values()
         life = found.pop("expires")
         return found | {
@@ -70,13 +66,10 @@ class TokenForm(EditForm):
 
 
 class TokenFilter(FilterForm):
-    """Filters of the tokens of all accounts."""
-
     q = forms.CharField(label=_("User or name"), max_length=63)
     state = forms.ChoiceField(label=_("State"), choices=[("", _("any")), *TokenState.choices])
 
     def apply(self, tokens: QuerySet[Any]) -> QuerySet[Any]:
-        """Narrow the list."""
         if text := self.value("q").replace("\0", ""):
             tokens = tokens.filter(Q(user__username__icontains=text) | Q(name__icontains=text))
         now = timezone.now()

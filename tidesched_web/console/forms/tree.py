@@ -17,8 +17,6 @@ BADGES = [
 
 
 class TreeFilter(CardFilterForm):
-    """Filters of the quota tree."""
-
     q = forms.CharField(label=_("Name"), max_length=120)
     service_type = forms.ChoiceField(label=_("Service type"), choices=[("", _("any")), *ServiceType.choices])
     card = forms.ChoiceField(label=_("Card type"))

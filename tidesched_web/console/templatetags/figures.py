@@ -52,7 +52,6 @@ def each_amount(named: Mapping[str, Any] | None) -> str:
 
 @register.filter
 def milli(value: int | None) -> str | SafeString:
-    """Milli-cards as cards."""
     return count(None if value is None else value / 1000)
 
 
@@ -102,7 +101,6 @@ def work(card_seconds: float | None) -> str | SafeString:
 
 @register.filter
 def card_hours(card_seconds: float | None) -> str | SafeString:
-    """Card-seconds as card-hours."""
     return count(None) if card_seconds is None else amounts.card_hours(card_seconds)
 
 
@@ -114,7 +112,6 @@ def gib(mib: int | None) -> str | SafeString:
 
 @register.filter
 def cores(milli_cores: int | None) -> str | SafeString:
-    """Milli-cores as cores."""
     return _("no limit") if milli_cores is None else amounts.number(milli_cores / 1000)
 
 
@@ -126,5 +123,4 @@ def between(start: dt.datetime | None, end: dt.datetime | None) -> str | SafeStr
 
 @register.filter
 def milliseconds(value: float | None) -> str | SafeString:
-    """Milliseconds as a duration."""
     return count(None) if value is None else amounts.duration(value / 1000)

@@ -52,7 +52,6 @@ def cut_name(key: str) -> SafeString:
 @register.simple_tag
 @by_language
 def state(kind: str, value: str) -> SafeString:
-    """A state as icon and word."""
     seen = look(kind, value)
     return format_html('<span class="state tone-{}">{}{}</span>', seen.tone, icon(seen.icon), seen.word)
 

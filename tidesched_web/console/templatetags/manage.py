@@ -33,7 +33,6 @@ def who_may(context: Mapping[str, Any], what: str, of: Tenant | QuotaChange | No
 
 @register.simple_tag
 def dependents(group: Dependents) -> str:
-    """A group of dependents, counted in words."""
     n = group.count
     words = {
         "queue": ngettext("%(n)s queue", "%(n)s queues", n),
@@ -91,7 +90,6 @@ def _badge(tone: str, symbol: str, word: object) -> SafeString:
 
 @register.simple_tag
 def tenant_role(value: str) -> SafeString:
-    """A role in a tenant."""
     symbol, tone = _ROLES[TenantRole(value)]
     return _badge(tone, symbol, TenantRole(value).label)
 
@@ -107,7 +105,6 @@ def platform_role(value: str) -> SafeString | str:
 
 @register.simple_tag
 def account_state(user: object) -> SafeString:
-    """Whether an account can be used, and by whom."""
     if not getattr(user, "is_active", False):
         return _badge("failed", "ban", _("Switched off"))
     if getattr(user, "has_usable_password", bool)():

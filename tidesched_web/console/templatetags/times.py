@@ -34,7 +34,6 @@ register.filter("to_minute", reader_zone.named)
 
 @register.filter
 def exact_zone(moment: dt.datetime | None) -> str | SafeString:
-    """A moment in the reader's zone, and the zone."""
     return count(None) if moment is None else f"{reader_zone.to_the_second(moment)} {reader_zone.zone_name(moment)}"
 
 

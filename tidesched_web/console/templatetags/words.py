@@ -68,7 +68,6 @@ def reason_said(reason: Mapping[str, Any]) -> str:
 
 @register.filter
 def reclaim_said(reclaim: Reclaim) -> str:
-    """A reclaim in one sentence."""
     return said_of(reclaim)
 
 
@@ -94,7 +93,6 @@ def newer_figures(gang: Gang) -> AsOf | None:
 
 @register.filter
 def reason_name(code: str) -> str:
-    """The short name of a reason code."""
     return str(reason_title(code))
 
 

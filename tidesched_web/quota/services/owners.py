@@ -26,7 +26,6 @@ _O = TypeVar("_O", Tenant, Project, BusinessLine)
 
 @transaction.atomic
 def ensure_tenant(*, slug: str, actor: str, name: str = "", description: str = "", reason: str = "") -> Tenant:
-    """The tenant of this slug, made where it is missing."""
     wanted = Tenant(slug=slug, name=name or slug, description=description)
     check_fields(wanted)
     tenant, created = Tenant.objects.get_or_create(
@@ -50,7 +49,6 @@ def ensure_tenant(*, slug: str, actor: str, name: str = "", description: str = "
 
 @transaction.atomic
 def ensure_project(*, tenant: Tenant, slug: str, actor: str, name: str = "", reason: str = "") -> Project:
-    """The tenant's project of this slug, made where it is missing."""
     wanted = Project(tenant=tenant, slug=slug, name=name or slug)
     check_fields(wanted)
     project, created = Project.objects.get_or_create(tenant=tenant, slug=slug, defaults={"name": wanted.name})
@@ -105,7 +103,6 @@ def create_tenant(*, slug: str, actor: str, name: str = "", description: str = "
 
 
 def create_project(*, tenant: Tenant, slug: str, actor: str, name: str = "", reason: str = "") -> Project:
-    """A new project of a tenant."""
     return _create(
         Project(tenant=tenant, slug=slug, name=name or slug),
         actor=actor,
@@ -159,14 +156,12 @@ def delete_tenant(*, tenant: Tenant, actor: str, version: int | None = None, rea
 
 
 def delete_project(*, project: Project, actor: str, version: int | None = None, reason: str = "") -> None:
-    """Delete a project that has no queue and no quota."""
     _delete(project, actor=actor, version=version, reason=reason)
 
 
 def delete_business_line(
     *, business_line: BusinessLine, actor: str, version: int | None = None, reason: str = ""
 ) -> None:
-    """Delete a business line that has no queue."""
     _delete(business_line, actor=actor, version=version, reason=reason)
 
 

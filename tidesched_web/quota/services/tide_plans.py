@@ -103,7 +103,6 @@ def check_moments(
 
 
 def moment_error(found: MomentBreach) -> dict[str, Any]:
-    """A breach at a moment as an error of a problem document."""
     return {
         "pointer": "/layers",
         "code": "exceeds_at_moment",

@@ -30,8 +30,6 @@ class GangBinds(msgspec.Struct, kw_only=True):
 
 
 class BindReport(msgspec.Struct):
-    """What came of the binds of a session."""
-
     done: int = 0
     failed: int = 0
     open: int = 0
@@ -39,7 +37,6 @@ class BindReport(msgspec.Struct):
 
 
 def gangs(drafts: Iterable[Draft]) -> list[GangBinds]:
-    """The binds of a plan, gang by gang."""
     return [GangBinds(gang=unit[0].gang, to_send=unit) for unit in planning.gangs(drafts)]
 
 

@@ -35,8 +35,6 @@ class Draft(msgspec.Struct, kw_only=True):
 
 
 class Outcome(msgspec.Struct, frozen=True):
-    """What came of one decision."""
-
     id: int
     state: DecisionState
     text: str = ""

@@ -23,8 +23,6 @@ from tidesched_web.scheduling.pipeline.sending import BATCH, Route, outcome_of, 
 
 
 class EvictionReport(msgspec.Struct):
-    """What came of the evictions of a session."""
-
     done: int = 0
     failed: int = 0
     open: int = 0

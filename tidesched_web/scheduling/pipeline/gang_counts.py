@@ -105,7 +105,6 @@ class Counted:
 
 
 def _place(pod: Pod) -> tuple[str, int] | None:
-    """Where a pod counts: its gang, and which of the three counts."""
     field = _FIELDS.get(pod.phase)
     if field is None or (field == 0 and pod.deleted is not None) or not (key := pod.group_key):
         return None

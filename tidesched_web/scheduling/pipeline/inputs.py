@@ -111,7 +111,6 @@ WHERE i.session_id = s.id AND i.cluster_id = %(cluster)s AND i.base_id IS NOT NU
 
 
 def total_bytes(cluster_id: int) -> int:
-    """Bytes of all inputs that are kept for a cluster."""
     with connection.cursor() as cursor:
         cursor.execute("SELECT coalesce(sum(size), 0) FROM scheduling_sessioninput WHERE cluster_id = %s", [cluster_id])
         return int(cursor.fetchone()[0])

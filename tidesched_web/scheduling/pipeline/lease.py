@@ -65,7 +65,6 @@ class Lease:
         return self._lost.is_set() or timing.monotonic() >= self.deadline
 
     def lose(self) -> None:
-        """Stop believing in it."""
         self._lost.set()
 
     def require(self, seconds: float = timing.REQUEST_SECONDS + timing.SKEW_SECONDS) -> None:

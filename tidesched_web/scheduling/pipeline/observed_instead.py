@@ -36,7 +36,6 @@ class OwnDecisions:
         self._kept: deque[Decided] = deque(maxlen=KEPT)
 
     def note(self, decided: Decided) -> None:
-        """Keep one more."""
         self._kept.append(decided)
 
     def before(self, pods: Collection[str]) -> Decided | None:

@@ -56,7 +56,6 @@ class Gangs:
         self._nodes = {node.name: node for node in picture.nodes if node.name in nodes}
 
     def uids(self) -> list[str]:
-        """All members."""
         return [pod.uid for pods in self._members.values() for pod in pods]
 
     def siblings(

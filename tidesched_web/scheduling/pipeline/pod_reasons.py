@@ -116,7 +116,6 @@ class Waiting:
         self._waiting: dict[str, dict[str, Pod]] = {}
 
     def of(self, gang: str) -> Mapping[str, Pod]:
-        """The waiting pods of a gang by namespace/name."""
         return self._waiting.get(gang, {})
 
     def follow(self, pods: Sequence[Pod]) -> set[str]:

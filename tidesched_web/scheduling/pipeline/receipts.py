@@ -45,7 +45,6 @@ def cost(victim: ReclaimVictimGang) -> Document:
 
 
 def moment(held: QueueMoment, base: BaseQuota | None) -> Document:
-    """One queue at that moment, with its base and the plans that turned it."""
     return {
         "queue": held.queue,
         "base": None if base is None else {card: base.cards.get(card, 0) for card in sorted(held.quota.cards)},

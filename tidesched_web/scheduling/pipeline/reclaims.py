@@ -30,7 +30,6 @@ class QueueOwner(msgspec.Struct, frozen=True):
 
 
 def queue_owners(cluster_id: int) -> dict[str, QueueOwner]:
-    """The cluster's queues by name."""
     rows = Queue.objects.filter(cluster_id=cluster_id).values_list(
         "name", "pk", "tenant_id", "project__tenant_id", "business_line__tenant_id"
     )

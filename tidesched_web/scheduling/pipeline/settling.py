@@ -26,8 +26,6 @@ class CannotSettle(RuntimeError):
 
 
 class Settled(msgspec.Struct):
-    """What was found."""
-
     found: int = 0
     done: int = 0
     finished: int = 0

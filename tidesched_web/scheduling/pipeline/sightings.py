@@ -32,8 +32,6 @@ _ACTIONS: Final = frozenset(RECLAIM_ACTIONS) - {"evict"}
 
 @dataclass(frozen=True)
 class Sighting:
-    """A pod that is leaving."""
-
     uid: str
     pod: str
     node: str

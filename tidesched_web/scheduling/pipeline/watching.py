@@ -25,7 +25,6 @@ EVERY_SECONDS = 1.0
 
 
 def is_mode(cluster_id: int, mode: ClusterMode) -> bool:
-    """The mode as it is now."""
     return Cluster.objects.filter(pk=cluster_id, mode=mode).exists()
 
 

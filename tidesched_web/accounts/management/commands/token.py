@@ -23,7 +23,6 @@ class Command(BaseCommand):
     requires_system_checks: list[str] = []
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        """The three acts."""
         acts = parser.add_subparsers(dest="act", required=True)
         create = acts.add_parser("create", help="make a token; stdout is its text")
         create.add_argument("user", help="the account that it acts for")
@@ -42,7 +41,6 @@ class Command(BaseCommand):
 
     @answers_domain_errors
     def handle(self, *args: Any, **options: Any) -> None:
-        """Do one act."""
         if options["act"] == "create":
             self._create(options)
         elif options["act"] == "list":

@@ -27,7 +27,6 @@ class Command(BaseCommand):
     requires_system_checks: list[str] = []
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        """The two acts."""
         acts = parser.add_subparsers(dest="act", required=True)
         create = acts.add_parser("create", help="make an account")
         create.add_argument("user")
@@ -41,7 +40,6 @@ class Command(BaseCommand):
 
     @answers_domain_errors
     def handle(self, *args: Any, **options: Any) -> None:
-        """Do one act."""
         if options["act"] == "check":
             self._check()
             return

@@ -27,7 +27,6 @@ class Command(BaseCommand):
     requires_system_checks: list[str] = []
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        """The acts."""
         acts = parser.add_subparsers(dest="act", required=True)
         verify = acts.add_parser("verify", help="check every entry of every chain")
         verify.add_argument("--chain", help="only this one, such as platform or cluster:1")
@@ -49,7 +48,6 @@ class Command(BaseCommand):
 
     @answers_domain_errors
     def handle(self, *args: Any, **options: Any) -> None:
-        """Do one act."""
         getattr(self, options["act"])(options)
 
     def verify(self, options: dict[str, Any]) -> None:

@@ -32,7 +32,6 @@ class Command(BaseCommand):
     requires_system_checks: list[str] = []
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        """The acts."""
         acts = parser.add_subparsers(dest="act", required=True)
         export = acts.add_parser("export", help="write the tree to stdout")
         diff = acts.add_parser("diff", help="say what `apply` would change")
@@ -46,7 +45,6 @@ class Command(BaseCommand):
 
     @answers_domain_errors
     def handle(self, *args: Any, **options: Any) -> None:
-        """Do one act."""
         getattr(self, options["act"])(self._cluster(options["cluster"]), options)
 
     def _cluster(self, slug: str | None) -> Cluster:

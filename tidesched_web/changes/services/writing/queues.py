@@ -50,7 +50,6 @@ class _Owners:
         self._lines = rows.lines({(tenant, doc["business_line"]) for tenant, doc in places if "business_line" in doc})
 
     def give(self, queue: Queue, document: Document) -> None:
-        """Make them the queue's."""
         tenant, project, line = _places(document)
         queue.tenant = self._rows.tenant(tenant)
         queue.project = self._projects[tenant or PLATFORM, project] if project else None

@@ -54,7 +54,6 @@ class Rows:
 
     @property
     def before(self) -> Documents:
-        """The documents that were read."""
         return self.reading.documents
 
     def of_kind(self, kind: str) -> list[str]:
@@ -62,19 +61,15 @@ class Rows:
         return [key for key in self.keys if kind_of(key) == kind]
 
     def made(self, kind: str) -> Iterator[tuple[str, Document]]:
-        """Documents that are new."""
         return ((key, self.after[key]) for key in self.of_kind(kind) if key not in self.before)
 
     def changed(self, kind: str) -> Iterator[tuple[str, Document]]:
-        """Documents that were there and stay."""
         return ((key, self.after[key]) for key in self.of_kind(kind) if key in self.before and key in self.after)
 
     def gone(self, kind: str) -> list[str]:
-        """Documents that are deleted."""
         return [key for key in self.of_kind(kind) if key not in self.after]
 
     def locked(self, rows: QuerySet[_R]) -> list[_R]:
-        """Lock rows that are about to be written."""
         return list(rows.order_by("pk").select_for_update(no_key=True, of=("self",)))
 
     def require(self, keys: Iterable[str]) -> None:
@@ -100,7 +95,6 @@ class Rows:
         return self._tenants[slug]
 
     def note_tenant(self, tenant: Tenant) -> None:
-        """A tenant was just made."""
         self._tenants[tenant.slug] = tenant
 
     def projects(self, wanted: set[tuple[str, str]]) -> dict[tuple[str, str], Project]:
@@ -121,13 +115,11 @@ class Rows:
         return _There(((line.tenant.slug if line.tenant else PLATFORM, line.slug), line) for line in found)
 
     def card_types(self) -> Mapping[str, CardType]:
-        """The cluster's card types by name."""
         if self._card_types is None:
             self._card_types = {card.name: card for card in CardType.objects.filter(cluster=self.cluster)}
         return self._card_types
 
     def forget_card_types(self) -> None:
-        """Some were made."""
         self._card_types = None
 
     # -- what the audit log says -------------------------------------------------------------------------------------

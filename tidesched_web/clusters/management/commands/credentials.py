@@ -19,14 +19,12 @@ class Command(BaseCommand):
     requires_system_checks: list[str] = []
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        """The two acts."""
         acts = parser.add_subparsers(dest="act", required=True)
         acts.add_parser("check", help="exit status 2 where a key is missing")
         acts.add_parser("rotate", help="encrypt every credential with the first key")
 
     @answers_domain_errors
     def handle(self, *args: Any, **options: Any) -> None:
-        """Do one act."""
         services.refuse_foreign_keys()
         if options["act"] == "rotate":
             clusters, signing_keys = services.rotate_credentials(), encrypt_signing_keys_anew()
