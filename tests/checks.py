@@ -1,7 +1,7 @@
 """Generated files must be what their generators write now: `python -m tests.checks`, or `--write` to write them.
 
-Part of `make check`, as is that no test of the gate asks how long something took. It runs against servers of its own,
-since migrations and schema ask for a database.
+Part of `make check`, as are the line budget and that no test of the gate asks how long something took. It runs
+against servers of its own, since migrations and schema ask for a database.
 """
 
 import os
@@ -13,7 +13,7 @@ from pathlib import Path
 
 from cryptography.fernet import Fernet
 
-from tests import elapsed_time, own_servers
+from tests import elapsed_time, line_budget, own_servers
 from tidesched_web.embedded.disposable import DisposableServers
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -42,7 +42,11 @@ def main(arguments: list[str]) -> int:
         servers = own_servers.start(folder)
         try:
             environment = _environment(folder, servers)
-            wrong = [] if write else [*elapsed_time.faults_of_all(), *_missing_migrations(environment)]
+            wrong = (
+                []
+                if write
+                else [*line_budget.faults(), *elapsed_time.faults_of_all(), *_missing_migrations(environment)]
+            )
             wrong += [] if write else _deployment_warnings(environment)
             for file, command in GENERATED.items():
                 wrong += _generate(file, command, environment, write=write)
