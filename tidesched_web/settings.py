@@ -316,6 +316,8 @@ SPECTACULAR_SETTINGS = {
         "CardKindEnum": "tidesched_web.clusters.models.CardKind",
         "DecisionKindEnum": "tidesched_web.scheduling.models.DecisionKind",
         "TokenStateEnum": "tidesched_web.accounts.models.TokenState",
+        "AlertCodeEnum": "tidesched_web.api.v1.serializers.scheduling.ALERT_CODES",
+        "ReasonCodeEnum": "tidesched_web.api.v1.serializers.workloads.REASON_CODES",
         "GangEventKindEnum": "tidesched_web.workloads.models.GangEventKind",
     },
     "SWAGGER_UI_DIST": "SIDECAR",

@@ -13,22 +13,15 @@ from rest_framework.permissions import AllowAny
 from rest_framework.renderers import BaseRenderer
 from rest_framework.request import Request
 
-from tidesched_web.api.document import (
-    alert_shapes,
-    audit_shapes,
-    examples,
-    headers,
-    links,
-    parameters,
-    reason_shapes,
-    refusals,
-    shapes,
-    stream,
-)
+from tidesched_web.api.document import examples, headers, parameters, refusals, stream
 from tidesched_web.api.document.introduction import INTRODUCTION, TAGS
 from tidesched_web.api.document.served import served
 from tidesched_web.api.filters import refuse_unknown
+from tidesched_web.api.v1.serializers import json_shapes, tree_shapes
+from tidesched_web.api.v1.serializers.connections import CONNECTION_WAYS
 from tidesched_web.common.errors import DomainError
+
+COMPONENTS = {**json_shapes.COMPONENTS, **tree_shapes.COMPONENTS, "Problem": refusals.PROBLEM}
 
 
 def complete(result: dict[str, Any], **_: Any) -> dict[str, Any]:
@@ -37,17 +30,13 @@ def complete(result: dict[str, Any], **_: Any) -> dict[str, Any]:
     result["tags"] = [{"name": name, "description": text} for name, text in TAGS.items()]
     result["paths"][stream.PATH] = stream.path_item()
     components = result.setdefault("components", {})
-    components.setdefault("schemas", {}).update(copy.deepcopy(refusals.SCHEMAS | shapes.COMPONENTS))
-    for name, depends in shapes.DEPENDENT.items():
-        components["schemas"][name] |= copy.deepcopy(depends)
-    alert_shapes.add_to(components["schemas"])
-    reason_shapes.add_to(components["schemas"])
-    audit_shapes.add_to(components["schemas"])
+    components.setdefault("schemas", {}).update(copy.deepcopy(COMPONENTS))
+    for name in ("ConnectionInput", "ClusterInput"):
+        components["schemas"][name]["oneOf"] = copy.deepcopy(CONNECTION_WAYS)
     components["responses"] = refusals.components()
     examples.add_to(result)
     headers.add_to(result)
     parameters.add_to(result)
-    links.add_to(result)
     return result
 
 

@@ -11,7 +11,7 @@ from rest_framework.permissions import AllowAny
 
 from tidesched_web.api.document import account_operations, cluster_operations, quota_operations, refusals
 from tidesched_web.api.document.operation import Operation
-from tidesched_web.api.document.tree_shapes import STORABLE, TIME
+from tidesched_web.api.v1.serializers.tree_shapes import STORABLE, TIME
 from tidesched_web.api.writes import DRY_RUN
 
 if TYPE_CHECKING:
@@ -43,9 +43,7 @@ class DocumentedSchema(AutoSchema):
         operation["tags"] = operation.get("tags") or [_INDEX_TAG]
         self._drop_what_is_refused(operation)
         _add_dry_run(operation)
-        for status in refusals.refusals_of(operation, path, method.lower()):
-            operation["responses"].setdefault(str(status), refusals.reference_to(status))
-        operation["responses"]["default"] = {"$ref": "#/components/responses/Problem"}
+        operation["responses"] |= refusals.refusals_of(operation, path, method.lower())
         return operation
 
     def _get_request_body(self, direction: Any = "request") -> Any:

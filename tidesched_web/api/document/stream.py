@@ -6,7 +6,7 @@ from typing import Any
 
 from tidesched_web.accounts.stream_selectors import MAY_LISTEN
 from tidesched_web.api.document.automatic import security
-from tidesched_web.api.document.refusals import reference_to
+from tidesched_web.api.document.refusals import OTHER, reference_to
 from tidesched_web.common import live
 
 PATH = "/api/v1/stream"
@@ -93,7 +93,7 @@ def path_item() -> dict[str, Any]:
                     "content": {"text/event-stream": {"schema": _EVENT, "example": _EXAMPLE}},
                 },
                 **{str(status): reference_to(status) for status in (400, 401, 429, 503)},
-                "default": {"$ref": "#/components/responses/Problem"},
+                **OTHER,
             },
         }
     }

@@ -11,11 +11,10 @@ from rest_framework.response import Response
 
 from tidesched_web.accounts.models import Scope
 from tidesched_web.api.body import checked_body
-from tidesched_web.api.document.alert_shapes import CODES
-from tidesched_web.api.filters import OneOf, ReferenceFilter, codes
+from tidesched_web.api.filters import OneOf, ReferenceFilter
 from tidesched_web.api.idempotency import idempotent
 from tidesched_web.api.v1.serializers.changes import SayWhy
-from tidesched_web.api.v1.serializers.scheduling import AlertDocument
+from tidesched_web.api.v1.serializers.scheduling import ALERT_CODES, AlertDocument
 from tidesched_web.api.views import ReadView
 from tidesched_web.api.writes import IDEMPOTENCY
 from tidesched_web.clusters.selectors import visible_clusters
@@ -37,7 +36,7 @@ class AlertFilters(django_filters.FilterSet):
 
     cluster = ReferenceFilter(relation="cluster", by="slug", among=visible_clusters)
     severity = OneOf(choices=AlertSeverity.choices)
-    code = OneOf(choices=codes(CODES))
+    code = OneOf(choices=ALERT_CODES)
     state = OneOf(choices=[(name, name) for name in _STATES], method="in_state")
 
     def in_state(self, queryset: QuerySet[Alert], _: str, value: str) -> QuerySet[Alert]:
