@@ -129,7 +129,8 @@ def schemas():
     """(place, schema) of every schema of the document."""
     found = [(f"components/{name}", part) for name, part in DOCUMENT["components"]["schemas"].items()]
     for name, (_path, _method, operation) in OPERATIONS.items():
-        found += [(f"{name}/{one['name']}", one["schema"]) for one in operation.get("parameters", ())]
+        parameters = map(resolved, operation.get("parameters", ()))
+        found += [(f"{name}/{one['name']}", one["schema"]) for one in parameters]
         bodies = [operation.get("requestBody", {}), *map(resolved, operation["responses"].values())]
         for body in bodies:
             found += [(f"{name}/{kind}", media["schema"]) for kind, media in body.get("content", {}).items()]

@@ -47,7 +47,8 @@ _REFUSALS = {
     409: ("Conflict", ("The state does not allow it, the name is taken, something depends on it, a request under the "
           "same `Idempotency-Key` is under way, or the account keeps as many of these as it may (`too_many_kept`, "
           "with `limit`).")),
-    412: ("Stale", "`If-Match` is not the present version; `etag`, where it is given, is."),
+    412: ("Stale", ("`If-Match` is not the present version; `etag`, where it is given, is. "
+          "Of a quota change `edited_since` names what was edited.")),
     413: ("TooLarge", "The body is larger than this server takes."),
     415: ("NotJson", ("The body's content type is not `application/json` (a PATCH may be "
           "`application/merge-patch+json`).")),

@@ -48,6 +48,7 @@ class Alerts(ReadView):
     """Alerts of the clusters that the caller sees, the newest first; figures for who sees everything."""
 
     scopes = (Scope.CLUSTER_READ, Scope.RECLAIM_READ)
+    act_scopes = (Scope.ADMIN,)
     model = Alert
     serializer_class = AlertDocument
     filterset_class = AlertFilters
@@ -60,7 +61,11 @@ class Alerts(ReadView):
     @action(detail=True, methods=["post"])
     @idempotent
     def acknowledge(self, request: Request, pk: int) -> Response:
-        """Say that a person looks after it; it ends when its condition does. 409 where it has ended."""
+        """Acknowledge an alert.
+
+        Says that a person looks after it; it ends when its condition ends. 409 where it is acknowledged already or has
+        ended. Role: platform admin.
+        """
         alert, wanted = self._decided(request)
         if not services.acknowledge_alert(alert=alert, actor=self.access.actor, note=wanted):
             raise DomainError("conflict", "It is acknowledged already, or has ended.")
@@ -70,7 +75,11 @@ class Alerts(ReadView):
     @action(detail=True, methods=["post"], url_path="hand-back")
     @idempotent
     def hand_back(self, request: Request, pk: int) -> Response:
-        """Say that its reader no longer looks after it: it is open again. 409 where no one did, or it has ended."""
+        """Hand an alert back.
+
+        Takes an acknowledgement back: the alert is open again, and counts. 409 where it is not acknowledged or has
+        ended. Role: platform admin.
+        """
         alert, wanted = self._decided(request)
         if not services.hand_back_alert(alert=alert, actor=self.access.actor, reason=wanted):
             raise DomainError("conflict", "It is not acknowledged, or has ended.")
@@ -80,7 +89,11 @@ class Alerts(ReadView):
     @action(detail=True, methods=["post"])
     @idempotent
     def resolve(self, request: Request, pk: int) -> Response:
-        """Mark it as dealt with; closing the one of the eviction budget lets one session pass."""
+        """Resolve an alert.
+
+        Marks it as dealt with. Resolving the alert of the eviction budget lets one session pass. 409 where it has
+        ended. Role: platform admin.
+        """
         alert, wanted = self._decided(request)
         if not services.resolve_alert(alert=alert, actor=self.access.actor, reason=wanted):
             raise DomainError("conflict", "It has ended already.")

@@ -66,7 +66,7 @@ class NewestSessionDocument(serializers.Serializer[Any]):
 
 
 class ClusterDocument(serializers.Serializer[Any]):
-    """A cluster."""
+    """A cluster with its mode, clock, guards, newest session and open alerts."""
 
     id = serializers.IntegerField()
     url = AddressField("clusters")
@@ -187,7 +187,7 @@ class TaintsField(ShownAsIs):
 
 
 class NodeDocument(serializers.Serializer[Any]):
-    """A node as last seen."""
+    """A node as the cluster last said it: its cards, cpu, memory, labels and taints."""
 
     id = serializers.IntegerField()
     url = AddressField("nodes")

@@ -229,6 +229,7 @@ TAINT: Shape = {
     "additionalProperties": NAME,
 }
 COMPONENTS: Shape = {
+    "NoInput": closed({}, description="An act that needs no body."),
     "Fact": _FACT,
     "Facts1": {**map_of(ref("Fact")), "description": "Name → figure, text, or a list of them."},
     **{f"Facts{level}": map_of(further_facts(level - 1)) for level in range(2, DEEPEST_FACTS)},
