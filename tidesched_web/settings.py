@@ -293,6 +293,7 @@ SPECTACULAR_SETTINGS = {
     "SERVE_INCLUDE_SCHEMA": False,
     "SCHEMA_PATH_PREFIX": "/api/v1",
     "COMPONENT_SPLIT_PATCH": False,
+    "ENUM_GENERATE_CHOICE_DESCRIPTION": False,
     "POSTPROCESSING_HOOKS": [
         "drf_spectacular.hooks.postprocess_schema_enums",
         "tidesched_web.api.schema.complete",
@@ -316,6 +317,8 @@ SPECTACULAR_SETTINGS = {
         "CardKindEnum": "tidesched_web.clusters.models.CardKind",
         "DecisionKindEnum": "tidesched_web.scheduling.models.DecisionKind",
         "TokenStateEnum": "tidesched_web.accounts.models.TokenState",
+        "AlertCodeEnum": "tidesched_web.api.v1.serializers.scheduling.ALERT_CODES",
+        "ReasonCodeEnum": "tidesched_web.api.v1.serializers.workloads.REASON_CODES",
         "GangEventKindEnum": "tidesched_web.workloads.models.GangEventKind",
     },
     "SWAGGER_UI_DIST": "SIDECAR",

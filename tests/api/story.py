@@ -17,7 +17,7 @@ from tests.matrix.stage import Stage, address, routes
 from tidesched_web.accounts import services as accounts
 from tidesched_web.accounts.models import BusinessLine, Membership, Project, Tenant
 from tidesched_web.accounts.selectors import access_of
-from tidesched_web.api.document.example_values import BASE_VERSION, DRIFT_IDS, VERSION
+from tidesched_web.api.document.examples import BASE_VERSION, DRIFT_IDS, VERSION
 from tidesched_web.changes import services as changes
 from tidesched_web.changes.models import ChangeState, QuotaChange
 from tidesched_web.clusters.models import CardType, Cluster

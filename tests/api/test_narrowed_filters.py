@@ -84,13 +84,15 @@ def test_a_moment_without_a_zone_is_one_of_utc_for_the_use_too(world):
 
 
 def test_the_document_describes_every_parameter_and_lists_the_values_of_closed_ones():
-    paths = yaml.load((Path(__file__).parents[2] / "openapi.yaml").read_text(), yaml.CSafeLoader)["paths"]
+    document = yaml.load((Path(__file__).parents[2] / "openapi.yaml").read_text(), yaml.CSafeLoader)
+    shared = {f"#/components/parameters/{name}": one for name, one in document["components"]["parameters"].items()}
     said = {
         (path, parameter["name"]): parameter
-        for path, item in paths.items()
+        for path, item in document["paths"].items()
         for operation in item.values()
         if isinstance(operation, dict)
-        for parameter in operation.get("parameters", ())
+        for given in operation.get("parameters", ())
+        for parameter in [shared.get(given.get("$ref", ""), given)]
         if parameter["in"] == "query"
     }
     assert [where for where, parameter in said.items() if not parameter.get("description")] == []

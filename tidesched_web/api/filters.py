@@ -10,7 +10,6 @@ import django_filters
 from django import forms
 from django.db.models import QuerySet
 from django_filters.rest_framework import DjangoFilterBackend
-from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import extend_schema_field
 from rest_framework.request import Request
 
@@ -35,7 +34,6 @@ def refuse_unknown(request: Request, known: Iterable[str]) -> None:
             raise DomainError.for_field(f"/{name}", f"{name} is given {len(values)} times; once is meant.")
 
 
-@extend_schema_field(OpenApiTypes.STR)
 class ReferenceFilter(django_filters.CharFilter):
     """Another object by its id, or by its slug or name. Joins, and so asks no query of its own.
 
@@ -51,6 +49,8 @@ class ReferenceFilter(django_filters.CharFilter):
         **kwargs: Any,
     ) -> None:
         super().__init__(*args, **kwargs)
+        text = f"Id or {'user name' if by == 'username' else by} of the {relation.replace('_', ' ')}."
+        extend_schema_field({"type": "string", "description": text})(self)
         self.relation, self.by, self.among = relation, by, among
 
     def filter(self, qs: QuerySet[Any], value: str) -> QuerySet[Any]:
@@ -85,21 +85,28 @@ class _UtcField(django_filters.fields.IsoDateTimeField):
 
 
 class TimeFilter(django_filters.IsoDateTimeFilter):
+    """Moments from one on (``gte``), or before one (``lt``)."""
+
     field_class = _UtcField
+
+    def __init__(self, *, lookup_expr: str, **kwargs: Any) -> None:
+        bound = "From this moment on, itself included." if lookup_expr == "gte" else "Before this moment."
+        label = f"{bound} ISO 8601, such as 2026-03-05T03:14:00Z; without a zone it is UTC."
+        super().__init__(lookup_expr=lookup_expr, **{"label": label} | kwargs)
 
 
 def _is_id(value: str) -> bool:
     return value.isascii() and value.isdigit() and len(value) < 19
 
 
-@extend_schema_field({"type": "integer", "minimum": 0, "maximum": 2**63 - 1})
 class IdFilter(django_filters.NumberFilter):
     """A whole number that a column of ids can hold."""
 
     field_class = forms.IntegerField
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, min_value=0, max_value=2**63 - 1, **kwargs)
+    def __init__(self, *args: Any, label: str, **kwargs: Any) -> None:
+        super().__init__(*args, label=label, min_value=0, max_value=2**63 - 1, **kwargs)
+        extend_schema_field({"type": "integer", "minimum": 0, "maximum": 2**63 - 1, "description": label})(self)
 
     def get_max_validator(self) -> None:
         """The bounds are those of the field."""
@@ -108,6 +115,9 @@ class IdFilter(django_filters.NumberFilter):
 
 class TextFilter(django_filters.CharFilter):
     """Equal text. NUL, which PostgreSQL's text cannot hold, finds nothing."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **{"label": "The whole text, case and all."} | kwargs)
 
     def filter(self, qs: QuerySet[Any], value: str) -> QuerySet[Any]:
         return qs.none() if value and "\x00" in value else super().filter(qs, value)
@@ -129,6 +139,9 @@ class OneOf(django_filters.ChoiceFilter):
     """One of the values that the column can have, case and all; the document lists them."""
 
     field_class = _OneOfField
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **{"label": "One of its values, case and all."} | kwargs)
 
 
 def codes(known: Iterable[Any]) -> list[tuple[str, str]]:

@@ -29,7 +29,11 @@ class Index(APIView):
     metadata_class = None
     routes: ClassVar[Sequence[tuple[str, str]]] = ()  # (name in the answer, name of the route)
 
-    @extend_schema(operation_id="index", responses={200: _ADDRESSES}, auth=[])
+    @extend_schema(operation_id="index", responses={200: _ADDRESSES})
     def get(self, request: Request) -> Response:
+        """List the collections.
+
+        The address of each collection, of usage, of this document and of the page that shows it.
+        """
         refuse_unknown(request, ())
         return Response({name: reverse(f"api:{route}", request=request) for name, route in self.routes})

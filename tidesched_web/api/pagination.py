@@ -110,6 +110,7 @@ class KeysetPagination(BasePagination):
                 "name": "limit",
                 "in": "query",
                 "schema": {"type": "integer", "minimum": 1, "maximum": MAX_LIMIT, "default": DEFAULT_LIMIT},
+                "description": "Rows of a page.",
             },
             {
                 "name": "count",

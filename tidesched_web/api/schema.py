@@ -3,51 +3,40 @@
 from __future__ import annotations
 
 import copy
-from typing import Any
+from typing import Any, cast
 
 from django.http import HttpResponse
-from django.utils.cache import patch_vary_headers
+from django.utils.cache import get_conditional_response, patch_vary_headers
 from drf_spectacular.utils import extend_schema
 from drf_spectacular.views import SpectacularAPIView, SpectacularSwaggerSplitView
 from rest_framework.permissions import AllowAny
 from rest_framework.renderers import BaseRenderer
 from rest_framework.request import Request
 
-from tidesched_web.api.document import (
-    alert_shapes,
-    audit_shapes,
-    examples,
-    headers,
-    links,
-    parameters,
-    reason_shapes,
-    refusals,
-    shapes,
-    stream,
-)
+from tidesched_web.api.document import examples, refusals, request_forms, shared_parts, stream
 from tidesched_web.api.document.introduction import INTRODUCTION, TAGS
 from tidesched_web.api.document.served import served
 from tidesched_web.api.filters import refuse_unknown
+from tidesched_web.api.v1.serializers import json_shapes, tree_shapes
+from tidesched_web.api.v1.serializers.connections import CONNECTION_WAYS
 from tidesched_web.common.errors import DomainError
+
+COMPONENTS = {**json_shapes.COMPONENTS, **tree_shapes.COMPONENTS, "Problem": refusals.PROBLEM}
 
 
 def complete(result: dict[str, Any], **_: Any) -> dict[str, Any]:
-    """Add what belongs to no single view: introduction, groups, refusals, the stream, the examples and the links."""
+    """Add what belongs to no single view: introduction, groups, refusals, the stream and the examples."""
     result["info"]["description"] = INTRODUCTION
     result["tags"] = [{"name": name, "description": text} for name, text in TAGS.items()]
     result["paths"][stream.PATH] = stream.path_item()
     components = result.setdefault("components", {})
-    components.setdefault("schemas", {}).update(copy.deepcopy(refusals.SCHEMAS | shapes.COMPONENTS))
-    for name, depends in shapes.DEPENDENT.items():
-        components["schemas"][name] |= copy.deepcopy(depends)
-    alert_shapes.add_to(components["schemas"])
-    reason_shapes.add_to(components["schemas"])
-    audit_shapes.add_to(components["schemas"])
+    components.setdefault("schemas", {}).update(copy.deepcopy(COMPONENTS))
+    for name in ("ConnectionInput", "ClusterInput"):
+        components["schemas"][name]["oneOf"] = copy.deepcopy(CONNECTION_WAYS)
     components["responses"] = refusals.components()
+    request_forms.add_to(result, {*COMPONENTS})
     examples.add_to(result)
-    headers.add_to(result)
-    parameters.add_to(result)
-    links.add_to(result)
+    shared_parts.add_to(result)
     return result
 
 
@@ -63,20 +52,11 @@ class SchemaView(SpectacularAPIView):
         """YAML or JSON, by `Accept` or `?format=`; a 304 for a client that has it."""
         refuse_unknown(request, ("format",))
         renderer = self._renderer(request)
-        found = served(renderer)
-        response = HttpResponse(content_type=renderer.media_type)
-        response.headers["ETag"] = found.etag
-        response.headers["Cache-Control"] = "no-cache"
-        patch_vary_headers(response, ["Accept", "Accept-Encoding"])
-        if found.is_had(request.headers.get("If-None-Match", "")):
-            response.status_code = 304
-            return response
-        encoding = found.best(request.headers.get("Accept-Encoding", ""))
-        if encoding:
-            response.headers["Content-Encoding"] = encoding
-        response.headers["Content-Disposition"] = f'inline; filename="tidesched.{renderer.format}"'
-        response.content = found.bodies[encoding]
-        return response
+        body, etag = served(renderer)
+        said = {"Cache-Control": "no-cache", "Content-Disposition": f'inline; filename="tidesched.{renderer.format}"'}
+        response = HttpResponse(body, content_type=renderer.media_type, headers={**said, "ETag": etag})
+        patch_vary_headers(response, ["Accept"])
+        return cast("HttpResponse", get_conditional_response(request, etag=etag, response=response))
 
     def _renderer(self, request: Request) -> BaseRenderer:
         wanted = request.query_params.get("format")

@@ -42,10 +42,12 @@ class ScopedView(APIView):
     """A view that knows its caller's rights.
 
     ``scopes``: any one of these lets a token in; ``write_scopes`` stand in their place where something is written.
+    ``act_scopes``: what the writes of a view ask for once they have found their object; the document names them.
     """
 
     scopes: ClassVar[tuple[str, ...]]
     write_scopes: ClassVar[tuple[str, ...]] = ()
+    act_scopes: ClassVar[tuple[str, ...]] = ()
     metadata_class = None  # OPTIONS has nothing to say that the OpenAPI document does not
     access: Access
     caller: User

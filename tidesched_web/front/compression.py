@@ -22,14 +22,15 @@ from django.utils.decorators import sync_and_async_middleware
 
 LEAST_BYTES = 500
 BROTLI_QUALITY, GZIP_LEVEL = 5, 5
-_TEXT = ("text/", "application/json", "application/problem+json", "application/x-ndjson", "application/yaml",
-         "image/svg+xml")  # fmt: skip
+_TEXT = ("text/", "application/json", "application/problem+json", "application/vnd.oai.openapi", "application/x-ndjson",
+         "application/yaml", "image/svg+xml")  # fmt: skip
 # What differs between two answers that say the same: times that the page keeps fresh itself, and masked tokens.
 # Each repeats only signs that cannot begin it anew, so that no text makes the search walk over the same part again.
 # Each begins with signs of its own, which a search finds without a try at every byte.
 _CLOCKS = re.compile(rb' data-(?:now|rest|after)="[^"]*"')
 _TOKENS = re.compile(rb'(name="csrfmiddlewaretoken" value=")[^"]*')
 _TIMES = re.compile(rb"(<time\b[^<>]*>)[^<]*(?=</time>)")
+_REFUSED = re.compile(r";\s*q=0(\.0*)?\s*$")
 _PASSED_ON = ("Cache-Control", "Content-Language", "ETag", "Set-Cookie", "Vary", "X-Live-Rest")
 
 
@@ -74,7 +75,8 @@ def packed(request: HttpRequest, response: HttpResponseBase) -> HttpResponseBase
         if request.headers.get("If-None-Match") == response.headers["ETag"]:
             return _unchanged(response)
     patch_vary_headers(response, ["Accept-Encoding"])
-    encodings = {word.partition(";")[0].strip() for word in request.headers.get("Accept-Encoding", "").split(",")}
+    accepted = request.headers.get("Accept-Encoding", "").split(",")
+    encodings = {word.partition(";")[0].strip() for word in accepted if not _REFUSED.search(word)}
     if len(content) < LEAST_BYTES or encodings.isdisjoint({"br", "gzip"}):
         return response
     if "br" in encodings:

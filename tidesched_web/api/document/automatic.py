@@ -1,121 +1,76 @@
-"""What each operation of the document says: its words from the tables, its scopes and refusals from the view."""
+"""What the document says of each operation: its words from docstrings, its scopes and refusals from the view."""
 
 from __future__ import annotations
 
+import inspect
 from typing import TYPE_CHECKING, Any, cast
 
-from django.core.validators import RegexValidator
 from drf_spectacular.openapi import AutoSchema
-from rest_framework.fields import CharField, DateTimeField, ListField
 from rest_framework.permissions import AllowAny
 
-from tidesched_web.api.document import account_operations, cluster_operations, quota_operations, refusals
-from tidesched_web.api.document.operation import Operation
-from tidesched_web.api.document.tree_shapes import STORABLE, TIME
+from tidesched_web.api.document import refusals
+from tidesched_web.api.v1.serializers.json_shapes import ref
+from tidesched_web.api.v1.serializers.tree_shapes import STORABLE, TIME
 from tidesched_web.api.writes import DRY_RUN
 
 if TYPE_CHECKING:
-    from tidesched_web.api.views import ScopedView
+    from tidesched_web.api.views import ReadView, ScopedView
 
-OPERATIONS: dict[str, Operation] = {
-    **account_operations.OPERATIONS,
-    **cluster_operations.OPERATIONS,
-    **quota_operations.OPERATIONS,
-}
 _INDEX_TAG = "index"
-# One visible character at least where a text has to say something: blanks at its ends are dropped before that.
-NOT_BLANK = r"^[^\x00]*[^\x00\s][^\x00]*$"
-_BLANK = {"type": "string", "maxLength": 0}
 
 
 class DocumentedSchema(AutoSchema):
-    """Everything that the document says of one operation. One without words in the tables fails at once."""
+    """The first sentence of a handler's docstring is the summary of its operation, the rest the description.
+
+    Lists and details share their handlers: a list has the words of its view, a detail those of its document.
+    """
 
     def get_operation(self, path: str, path_regex: str, path_prefix: str, method: str, registry: Any) -> Any:
         operation = super().get_operation(path, path_regex, path_prefix, method, registry)
         if operation is None:
             return None
-        said = OPERATIONS[operation["operationId"]]
-        scopes = said.scopes or self._scopes()
-        operation["summary"] = said.summary
-        operation["description"] = "\n\n".join([said.description, *_who(scopes, said.role)])
-        operation["security"] = security(scopes)
-        operation["tags"] = operation.get("tags") or [_INDEX_TAG]
+        if self.method == "DELETE":
+            self._add_body(operation)
         self._drop_what_is_refused(operation)
         _add_dry_run(operation)
-        for status in refusals.refusals_of(operation, path, method.lower()):
-            operation["responses"].setdefault(str(status), refusals.reference_to(status))
-        operation["responses"]["default"] = {"$ref": "#/components/responses/Problem"}
+        operation["responses"] |= refusals.refusals_of(operation, path, method.lower())
         return operation
 
-    def _get_request_body(self, direction: Any = "request") -> Any:
-        """Also that of a DELETE, which has its reason there; the framework looks at the other methods only."""
-        if self.method != "DELETE":
-            return super()._get_request_body(direction)
-        self.method = "POST"
-        try:
-            body = super()._get_request_body(direction)
-        finally:
-            self.method = "DELETE"
-        return body
+    def get_summary(self) -> str:
+        said = self._words_of_handler()
+        if said:
+            return said.partition(".")[0].replace("\n", " ")
+        noun = self.get_tags()[0].replace("-", " ")
+        if self._action() == "list":
+            return f"List {noun}"
+        one = noun.removesuffix("es") if noun.endswith("sses") else noun.removesuffix("s")
+        return f"Show {'an' if one[0] in 'aeio' else 'a'} {one}"
 
-    def _map_basic_serializer(self, serializer: Any, direction: Any) -> Any:
-        """A body has no unknown member (`checked_body`)."""
-        schema = super()._map_basic_serializer(serializer, direction)
-        if direction == "request":
-            schema["additionalProperties"] = False
-        return schema
+    def get_description(self) -> str:  # type: ignore[override]  # as the framework has it
+        said = self._words_of_handler()
+        first, _, rest = said.partition(".")
+        if not said:
+            view = cast("ReadView", self.view)
+            rest = inspect.getdoc(type(view) if self._action() == "list" else view.get_serializer_class()) or ""
+        scopes = " or ".join(f"`{scope}`" for scope in self._scopes())
+        return f"{rest.strip() or f'{first}.'}\n\n**Scope:** {scopes or 'none; it is open to everybody'}."
 
-    def _map_serializer_field(self, field: Any, direction: Any, bypass_extensions: bool = False) -> Any:
-        """Also what the framework refuses and its description leaves out: blank texts and empty lists in requests."""
-        schema = super()._map_serializer_field(field, direction, bypass_extensions)
-        if direction != "request" or schema is None:
-            return schema
-        if isinstance(field, CharField) and not field.read_only and "$ref" not in schema:
-            if not field.allow_blank:
-                schema.setdefault("minLength", 1)
-            blank = field.allow_blank or not field.trim_whitespace
-            if not any(isinstance(one, RegexValidator) for one in field.validators):  # else it has a form of its own
-                schema.setdefault("pattern", STORABLE if blank else NOT_BLANK)
-        if isinstance(field, DateTimeField):
-            schema["pattern"] = TIME
-        if isinstance(field, ListField) and not field.allow_empty:
-            schema["minItems"] = max(1, schema.get("minItems", 1))
-        return schema
+    def get_auth(self) -> list[dict[str, Any]]:
+        super().get_auth()  # which describes the ways to sign in
+        return security(self._scopes())
 
-    def _insert_field_validators(self, field: Any, schema: dict[str, Any]) -> None:
-        """The framework gives each text that may be blank a second form for the blank, which the first may allow."""
-        super()._insert_field_validators(field, schema)
-        forms = schema.get("oneOf", [])
-        if forms[1:] != [_BLANK]:
-            return
-        del schema["oneOf"]
-        if forms[0].get("pattern") == STORABLE and not {"format", "minLength"} & forms[0].keys():
-            schema.update(forms[0])
-        else:
-            schema["anyOf"] = forms
-
-    def _get_paginator(self) -> Any:
-        """Pages are of reads: the answer to a write that names several objects is a plain array."""
-        return super()._get_paginator() if self.method == "GET" else None
+    def get_tags(self) -> list[str]:
+        return super().get_tags() or [_INDEX_TAG]
 
     def get_filter_backends(self) -> list[Any]:
         """Filters are those of the list itself: another act of the view does not take them."""
-        return super().get_filter_backends() if getattr(self.view, "action", "list") == "list" else []
+        return super().get_filter_backends() if self._action() == "list" else []
 
-    def _drop_what_is_refused(self, operation: dict[str, Any]) -> None:
-        """Query parameters that the view answers with a 400 are none of the operation's."""
-        allowed = getattr(self.view, "allowed_parameters", None)
-        if allowed is None:
-            return
-        known = allowed(writes=self.method != "GET")
-        for one in operation.get("parameters", ()):
-            if one["in"] == "query" and one["schema"].get("type") == "string" and "enum" not in one["schema"]:
-                one["schema"].setdefault("pattern", TIME if one["schema"].get("format") == "date-time" else STORABLE)
-        kept = [one for one in operation.get("parameters", ()) if one["in"] != "query" or one["name"] in known]
-        operation.pop("parameters", None)
-        if kept:
-            operation["parameters"] = kept
+    def _action(self) -> str:
+        return getattr(self.view, "action", self.method.lower())
+
+    def _words_of_handler(self) -> str:
+        return inspect.getdoc(getattr(self.view, self._action())) or ""
 
     def _scopes(self) -> tuple[str, ...]:
         """Any one of these lets a token in; none where everybody may."""
@@ -123,10 +78,34 @@ class DocumentedSchema(AutoSchema):
             return ()
         view = cast("ScopedView", self.view)
         writes = self.method != "GET"
-        return tuple(str(scope) for scope in (writes and view.write_scopes) or view.scopes)
+        return tuple(str(scope) for scope in (writes and (view.act_scopes or view.write_scopes)) or view.scopes)
+
+    def _add_body(self, operation: dict[str, Any]) -> None:
+        """A DELETE has its reason in the body; the framework describes the bodies of other methods only."""
+        form = self.get_request_serializer()
+        if form is not None:
+            component = self.resolve_serializer(form, "request")
+            content = {kind: {"schema": component.ref} for kind in self.map_parsers()}
+            needed = {"required": True} if component.schema.get("required") else {}
+            operation["requestBody"] = {"content": content, **needed}
+
+    def _drop_what_is_refused(self, operation: dict[str, Any]) -> None:
+        """Query parameters that the view answers with a 400 are none of the operation's."""
+        allowed = getattr(self.view, "allowed_parameters", None)
+        if allowed is None:
+            return
+        known = allowed(writes=self.method != "GET")
+        found = operation.pop("parameters", ())
+        kept = [one for one in found if one["in"] != "query" or one["name"] in known]
+        for one in kept:
+            form = one["schema"]
+            if one["in"] == "query" and form.get("type") == "string" and "enum" not in form:
+                form.setdefault("pattern", TIME if form.get("format") == "date-time" else STORABLE)
+        if kept:
+            operation["parameters"] = kept
 
 
-def security(scopes: tuple[str, ...]) -> list[dict[str, list[str]]]:
+def security(scopes: tuple[str, ...]) -> list[dict[str, Any]]:
     """A token with any one of the scopes, or a session of the console; nothing at all where there are no scopes."""
     return [*({"token": [scope]} for scope in scopes), {"session": []}] if scopes else [{}]
 
@@ -138,17 +117,9 @@ def _add_dry_run(operation: dict[str, Any]) -> None:
     answers = operation["responses"]
     done: dict[str, Any] = next((answers[code] for code in ("200", "201") if code in answers), {})
     schema = done.get("content", {}).get("application/json", {}).get("schema")
-    tried = [*([schema] if schema else []), {"$ref": "#/components/schemas/DryRun"}]
+    tried = [*([schema] if schema else []), ref("DryRun")]
     answers["200"] = {
         **answers.get("200", {}),
         "description": answers.get("200", {}).get("description") or "The answer to a dry run: nothing was done.",
         "content": {"application/json": {"schema": {"anyOf": tried}}},
     }
-
-
-def _who(scopes: tuple[str, ...], role: str) -> list[str]:
-    if not scopes:
-        return ["**Scope:** none; it is open to everybody."]
-    named = " or ".join(f"`{scope}`" for scope in scopes)
-    allowed = [f"**Role:** {role}."] if role else []
-    return [f"**Scope:** {named}.", *allowed]

@@ -1,6 +1,7 @@
-"""Examples of requests and answers: bodies of requests as they are written, answers made from their schema.
+"""One example for each operation: the body of a request as it is written, else an answer made from its schema.
 
-Each is a component, named like its schema, so that it stands in the document once.
+Each is a component, named like its schema, so that it stands in the document once. They tell one small story: of tenant
+acme, its queues and a gang that waits for cards.
 """
 
 from __future__ import annotations
@@ -8,38 +9,103 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from tidesched_web.api.document.example_values import OF, PATHS, REQUESTS, VALUES
-
 _JSON = "application/json"
-_BODIES = (_JSON, "application/merge-patch+json")
+_SCHEMAS = "#/components/schemas/"
+_CARD = "NVIDIA-H200"
+# What the examples were looked at in, the tree that their plan stands on, and the drift that they decide about.
+VERSION, BASE_VERSION, DRIFT_IDS = 1, 12, (301, 302)
+_WHY = "Launch of the chat assistant"
+_EDITS = {"queue/acme-online": {"card_quota": {_CARD: 8}}}
+_LAYER = {
+    "name": "night", "days": ["mon", "tue", "wed", "thu", "fri"], "start": "22:00", "end": "07:00",
+    "quota": {"acme-train": {_CARD: {"add": 1}}},
+}  # fmt: skip
+_KUBECONFIG = """\
+apiVersion: v1
+kind: Config
+clusters: [{name: north, cluster: {server: "https://10.20.0.1:6443"}}]
+users: [{name: tidesched, user: {token: eyJhbGciOiJSUzI1NiJ9.e30.c2lnbmF0dXJl}}]
+contexts: [{name: north, context: {cluster: north, user: tidesched}}]
+current-context: north
+"""
+_CONNECTION = {"kubeconfig": _KUBECONFIG, "context": "north", "accept": True, "reason": "A new hall"}
+_POLICY = 'actions: "enqueue, allocate, reclaim"\ntiers:\n- plugins:\n  - name: gang\n  - name: capacity-card\n'
+_QUEUE = {"service_type": "inference", "tenant": "acme", "project": "chat", "card_quota": {_CARD: 2}}
+
+# schema of a request → its body
+REQUESTS: dict[str, dict[str, Any]] = {
+    "ApplyInput": {"reason": _WHY, "base_version": BASE_VERSION},
+    "BusinessLineInput": {"tenant": "acme", "slug": "evaluation", "name": "Evaluation"},
+    "CardTypeInput": {"cluster": "east", "name": "NVIDIA-B200", "resource": "nvidia.com/gpu", "reason": "Ordered"},
+    "CardTypePatch": {"aliases": ["H200"], "reason": "As the teams call it"},
+    "ChangeInput": {"cluster": "east", "edits": _EDITS, "reason": _WHY},
+    "ChangePatch": {"edits": _EDITS, "reason": _WHY},
+    "ClusterInput": {"name": "North", "slug": "north", "mode": "observe", **_CONNECTION},
+    "ClusterPatch": {"mode": "quota", "evict_gangs_per_minute": 20, "reason": "Ready for quota"},
+    "ConnectionInput": _CONNECTION,
+    "DeleteInput": {"reason": "Not used any more"},
+    "DriftActs": {"ids": [*DRIFT_IDS], "act": "repush", "reason": "Edited by mistake"},
+    "GrantInput": {"cluster": "east", "namespace": "acme-batch", "queue": "acme-online", "reason": _WHY},
+    "MemberInput": {"tenant": "acme", "user": "mei", "role": "member"},
+    "MemberPatch": {"role": "admin"},
+    "NamePatch": {"name": "Research and evaluation"},
+    "PolicyInput": {"text": _POLICY, "reason": "Cards of the night"},
+    "PriorityClassInput": {"cluster": "east", "name": "inference-high", "value": 80000, "reason": _WHY},
+    "PriorityClassPatch": {"description": "Chat and search", "reason": _WHY},
+    "ProjectInput": {"tenant": "acme", "slug": "search", "name": "Search"},
+    "ProjectPatch": {"name": "Chat"},
+    "QueueInput": {"cluster": "east", "name": "acme-search", **_QUEUE, "reason": _WHY},
+    "QueuePatch": {"card_quota": {_CARD: 8, "NVIDIA-A100": None}, "reason": _WHY},
+    "ReasonInput": {"reason": "Work on the network"},
+    "RemoveInput": {"name": "Old hall", "reason": "The hall is closed"},
+    "RollBackInput": {"reason": "The launch is over", "apply": False},
+    "SayWhy": {"reason": _WHY},
+    "TenantInput": {"slug": "lumen", "name": "Lumen"},
+    "TenantPatch": {"name": "Acme", "quota": {"east": {"inference": {"card_quota": {_CARD: 7}}}}, "reason": _WHY},
+    "TestInput": {"mode": "quota"},
+    "TidePlanInput": {
+        "cluster": "east", "name": "nights", "time_zone": "Asia/Shanghai", "layers": [_LAYER], "reason": _WHY,
+    },
+    "TidePlanPatch": {"enabled": False, "reason": "Holidays"},
+    "TokenInput": {"name": "platform", "scopes": ["quota:read", "reclaim:read"], "expires": "90d", "tenant": "acme"},
+    "TreeInput": {"tree": {"format": 1, "queues": {"acme-search": _QUEUE}}, "keep": True, "reason": _WHY},
+    "UserInput": {"username": "li", "email": "li@acme.example", "memberships": [{"tenant": "acme", "role": "admin"}]},
+    "UserPatch": {"first_name": "Mei", "last_name": "Chen"},
+}  # fmt: skip
+
+# member of an answer → its value, wherever a schema has a member of this name and kind
+VALUES: dict[str, Any] = {
+    "actor": "user:mei", "api_url": "https://east.example:6443", "base_version": BASE_VERSION, "card": _CARD,
+    "card_quota": {_CARD: 8}, "cards": {_CARD: 4.0}, "chain": "platform", "created_by": "user:mei",
+    "display": "acme-online", "edits": _EDITS, "effective_quota": {_CARD: 8}, "email": "mei@acme.example",
+    "exceptions": {}, "failure": None, "gang": "acme/chat-7b", "impact": None, "instead": None, "layers": [_LAYER],
+    "memory_bytes": 274877906944, "name": "acme-online", "namespace": "acme", "next": None, "node": "gpu-node-07",
+    "numbers": {}, "object_type": "queue", "previous": None, "queue": "acme-online", "reason": _WHY,
+    "reclaimer": "acme/chat-7b", "resource": "nvidia.com/gpu", "result": None, "server": None, "slug": "acme",
+    "time_zone": "Asia/Shanghai", "username": "mei", "version": VERSION,
+}  # fmt: skip
 _BY_FORMAT = {"date-time": "2026-03-01T12:00:00Z", "date": "2026-03-01", "uri": "https://tidesched.example/api/v1/"}
 _BY_TYPE: dict[str, Any] = {"string": "", "integer": 1, "number": 1.0, "boolean": False, "null": None}
-_BASE = "https://tidesched.example/api/v1/"
-_SCHEMAS = "#/components/schemas/"
+_TYPES = {str: "string", int: "integer", float: "number", bool: "boolean", list: "array", dict: "object"}
+_SEVERAL = ("oneOf", "allOf", "anyOf")
 
 
 def add_to(document: dict[str, Any]) -> None:
-    """Give every JSON body of a request and of an answer its example."""
+    """Give each operation its example."""
     maker = _Maker(document["components"]["schemas"])
     found: dict[str, Any] = {}
     for path in document["paths"].values():
         for operation in path.values():
-            for kind in _BODIES:
-                _give(operation.get("requestBody", {}).get("content", {}).get(kind), maker, found)
-            for response in operation["responses"].values():
-                _give(response.get("content", {}).get(_JSON), maker, found)
+            answers = [answer for status, answer in operation["responses"].items() if status.startswith("2")]
+            bodies = [body.get("content", {}).get(_JSON) for body in (operation.get("requestBody", {}), *answers)]
+            media: dict[str, Any] = next((one for one in bodies if one is not None), {"schema": {}})
+            name = media["schema"].get("$ref", "").removeprefix(_SCHEMAS)
+            if name:
+                found.setdefault(name, {"value": maker.component(name)})
+                media["examples"] = {"example": {"$ref": f"#/components/examples/{name}"}}
+            else:
+                media["example"] = maker.example_of(media["schema"])
     document["components"]["examples"] = dict(sorted(found.items()))
-
-
-def _give(media: dict[str, Any] | None, maker: _Maker, found: dict[str, Any]) -> None:
-    if media is None:
-        return
-    name = media["schema"].get("$ref", "").removeprefix(_SCHEMAS)
-    if not name:
-        media["example"] = maker.example_of(media["schema"])
-        return
-    found.setdefault(name, {"value": maker.component(name)})
-    media["examples"] = {"example": {"$ref": f"#/components/examples/{name}"}}
 
 
 class _Maker:
@@ -48,32 +114,17 @@ class _Maker:
 
     def component(self, name: str) -> Any:
         """A body of this schema."""
-        if name in REQUESTS:
-            return REQUESTS[name]
-        schema = self.schemas[name]
-        if "properties" not in schema:
-            return self.example_of(schema)
-        own = OF.get(name, {})
-        return {
-            key: own[key] if key in own else self._member(name, key, part) for key, part in schema["properties"].items()
-        }
+        return REQUESTS[name] if name in REQUESTS else self.example_of(self.schemas[name])
 
-    def _member(self, component: str, key: str, schema: Mapping[str, Any]) -> Any:
-        if key == "url" and component in PATHS:
-            return f"{_BASE}{PATHS[component]}/1/"
-        if key in ("next", "previous") and component.startswith("Paginated"):
-            return None
-        if key in VALUES and _may_be(VALUES[key], schema, self.schemas):
-            return VALUES[key]
-        return self.example_of(schema)
-
-    def example_of(self, schema: Mapping[str, Any]) -> Any:
+    def example_of(self, schema: Mapping[str, Any], member: str = "") -> Any:
         """A value of this schema."""
+        if member in VALUES and self._may_be(VALUES[member], schema):
+            return VALUES[member]
         if "example" in schema:
             return schema["example"]
         if "$ref" in schema:
             return self.component(schema["$ref"].removeprefix(_SCHEMAS))
-        for several in ("oneOf", "allOf", "anyOf"):
+        for several in _SEVERAL:
             if several in schema:
                 return self.example_of(schema[several][0])
         if "enum" in schema:
@@ -83,32 +134,19 @@ class _Maker:
         if kind == "array":
             return [self.example_of(schema["items"])]
         if kind == "object":
-            return {key: self._member("", key, part) for key, part in schema.get("properties", {}).items()}
+            return {key: self.example_of(part, key) for key, part in schema.get("properties", {}).items()}
         return _BY_FORMAT.get(schema.get("format", ""), _BY_TYPE[kind])
 
-
-def _may_be(value: Any, schema: Mapping[str, Any], schemas: Mapping[str, Any]) -> bool:
-    """Whether a value of the table is of the kind that this schema asks for: the same name may be several kinds."""
-    if "$ref" in schema:
-        return _may_be(value, schemas[schema["$ref"].removeprefix(_SCHEMAS)], schemas)
-    for several in ("oneOf", "allOf", "anyOf"):
-        if several in schema:
-            return any(_may_be(value, part, schemas) for part in schema[several])
-    if "enum" in schema:
-        return value in schema["enum"]
-    if schema.get("maxProperties") == 0 and value != {}:
-        return False
-    kinds = schema.get("type", ())
-    kinds = kinds if isinstance(kinds, list) else [kinds]
-    return _KINDS[type(value)] in kinds or (type(value) is int and "number" in kinds)
-
-
-_KINDS = {
-    str: "string",
-    int: "integer",
-    float: "number",
-    bool: "boolean",
-    type(None): "null",
-    list: "array",
-    dict: "object",
-}
+    def _may_be(self, value: Any, schema: Mapping[str, Any]) -> bool:
+        """Whether a value of the table is of the kind that this schema asks for: a name may be of several kinds."""
+        if "$ref" in schema:
+            return self._may_be(value, self.schemas[schema["$ref"].removeprefix(_SCHEMAS)])
+        for several in _SEVERAL:
+            if several in schema:
+                return any(self._may_be(value, part) for part in schema[several])
+        if "enum" in schema:
+            return value in schema["enum"]
+        if isinstance(value, list) and value and "items" in schema:
+            return self._may_be(value[0], schema["items"])
+        kinds = schema.get("type", ())
+        return _TYPES.get(type(value), "null") in (kinds if isinstance(kinds, list) else [kinds])

@@ -74,10 +74,11 @@ class Members(ReadView):
     @extend_schema(request=MemberInput, responses={201: MemberDocument}, parameters=[IDEMPOTENCY, DRY_RUN_PARAMETER])
     @write
     def create(self, request: Request) -> Response:
-        """Take a person into a tenant. An admin of the tenant names the account by its exact user name.
+        """Add a member.
 
-        Ids are for accounts in sight. A dry run looks at accounts in sight only: of others it says what it says of
-        names that no account has.
+        Gives an account a role in a tenant. An admin of the tenant names the account by its user name. Role: admin of
+        the tenant. Ids are for accounts in sight. A dry run looks at accounts in sight only: of others it says what it
+        says of names that no account has.
         """
         wanted = checked_body(MemberInput, request)
         tenant = referred(visible_tenants(self.access), wanted.pop("tenant"), "/tenant", by="slug")
@@ -96,7 +97,7 @@ class Members(ReadView):
     @extend_schema(request=MemberPatch, responses=MemberDocument, parameters=[IF_MATCH, DRY_RUN_PARAMETER])
     @write
     def partial_update(self, request: Request, pk: int) -> Response:
-        """Give another role."""
+        """Change a member's role. `admin` or `member` of the tenant. Role: admin of the tenant."""
         member = self.get_object()
         require_admin_of(self.access, member.tenant_id)
         wanted = checked_body(MemberPatch, request)
@@ -115,7 +116,7 @@ class Members(ReadView):
     )
     @write
     def destroy(self, request: Request, pk: int) -> Response:
-        """Take an account out of a tenant."""
+        """Remove a member. The account stays; it sees nothing of this tenant any more. Role: admin of the tenant."""
         member = self.get_object()
         require_admin_of(self.access, member.tenant_id)
         services.remove_membership(
@@ -150,9 +151,11 @@ class Tokens(ReadView):
     @extend_schema(request=TokenInput, responses={201: NewTokenDocument}, parameters=[IDEMPOTENCY])
     @idempotent
     def create(self, request: Request) -> Response:
-        """Make a token for oneself. Its text is in this answer and nowhere else.
+        """Make a token.
 
-        Through a token: one with no scope that this token lacks, which ends when this token does at the latest.
+        A token of the caller, by scope and, where `tenant` is given, for one tenant. Its text is in this answer and
+        nowhere else. A token never allows more than its user may. Through a token: one with no scope that this token
+        lacks, which ends when this token does at the latest.
         """
         wanted = checked_body(TokenInput, request)
         token, plain = services.create_token(
@@ -169,7 +172,7 @@ class Tokens(ReadView):
 
     @extend_schema(request=None, responses={204: None})
     def destroy(self, request: Request, pk: int) -> Response:
-        """Revoke a token, from now on."""
+        """Revoke a token. From now on it is answered 401."""
         services.revoke_token(token=self.get_object(), actor=self.access.actor)
         return Response(status=status.HTTP_204_NO_CONTENT)
 

@@ -11,11 +11,10 @@ from rest_framework.response import Response
 
 from tidesched_web.accounts.models import Scope
 from tidesched_web.api.body import checked_body
-from tidesched_web.api.document.alert_shapes import CODES
-from tidesched_web.api.filters import OneOf, ReferenceFilter, codes
+from tidesched_web.api.filters import OneOf, ReferenceFilter
 from tidesched_web.api.idempotency import idempotent
 from tidesched_web.api.v1.serializers.changes import SayWhy
-from tidesched_web.api.v1.serializers.scheduling import AlertDocument
+from tidesched_web.api.v1.serializers.scheduling import ALERT_CODES, AlertDocument
 from tidesched_web.api.views import ReadView
 from tidesched_web.api.writes import IDEMPOTENCY
 from tidesched_web.clusters.selectors import visible_clusters
@@ -37,7 +36,7 @@ class AlertFilters(django_filters.FilterSet):
 
     cluster = ReferenceFilter(relation="cluster", by="slug", among=visible_clusters)
     severity = OneOf(choices=AlertSeverity.choices)
-    code = OneOf(choices=codes(CODES))
+    code = OneOf(choices=ALERT_CODES)
     state = OneOf(choices=[(name, name) for name in _STATES], method="in_state")
 
     def in_state(self, queryset: QuerySet[Alert], _: str, value: str) -> QuerySet[Alert]:
@@ -49,6 +48,7 @@ class Alerts(ReadView):
     """Alerts of the clusters that the caller sees, the newest first; figures for who sees everything."""
 
     scopes = (Scope.CLUSTER_READ, Scope.RECLAIM_READ)
+    act_scopes = (Scope.ADMIN,)
     model = Alert
     serializer_class = AlertDocument
     filterset_class = AlertFilters
@@ -61,7 +61,11 @@ class Alerts(ReadView):
     @action(detail=True, methods=["post"])
     @idempotent
     def acknowledge(self, request: Request, pk: int) -> Response:
-        """Say that a person looks after it; it ends when its condition does. 409 where it has ended."""
+        """Acknowledge an alert.
+
+        Says that a person looks after it; it ends when its condition ends. 409 where it is acknowledged already or has
+        ended. Role: platform admin.
+        """
         alert, wanted = self._decided(request)
         if not services.acknowledge_alert(alert=alert, actor=self.access.actor, note=wanted):
             raise DomainError("conflict", "It is acknowledged already, or has ended.")
@@ -71,7 +75,11 @@ class Alerts(ReadView):
     @action(detail=True, methods=["post"], url_path="hand-back")
     @idempotent
     def hand_back(self, request: Request, pk: int) -> Response:
-        """Say that its reader no longer looks after it: it is open again. 409 where no one did, or it has ended."""
+        """Hand an alert back.
+
+        Takes an acknowledgement back: the alert is open again, and counts. 409 where it is not acknowledged or has
+        ended. Role: platform admin.
+        """
         alert, wanted = self._decided(request)
         if not services.hand_back_alert(alert=alert, actor=self.access.actor, reason=wanted):
             raise DomainError("conflict", "It is not acknowledged, or has ended.")
@@ -81,7 +89,11 @@ class Alerts(ReadView):
     @action(detail=True, methods=["post"])
     @idempotent
     def resolve(self, request: Request, pk: int) -> Response:
-        """Mark it as dealt with; closing the one of the eviction budget lets one session pass."""
+        """Resolve an alert.
+
+        Marks it as dealt with. Resolving the alert of the eviction budget lets one session pass. 409 where it has
+        ended. Role: platform admin.
+        """
         alert, wanted = self._decided(request)
         if not services.resolve_alert(alert=alert, actor=self.access.actor, reason=wanted):
             raise DomainError("conflict", "It has ended already.")

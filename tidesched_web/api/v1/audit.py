@@ -14,7 +14,7 @@ from asgiref.sync import sync_to_async
 from django.db.models import Q, QuerySet
 from django.http import HttpResponse, HttpResponseBase, StreamingHttpResponse
 from drf_spectacular.types import OpenApiTypes
-from drf_spectacular.utils import OpenApiParameter, extend_schema
+from drf_spectacular.utils import OpenApiParameter, extend_schema, extend_schema_view
 from rest_framework.decorators import action
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -47,18 +47,18 @@ _TYPES = {"ndjson": "application/x-ndjson", "csv": "text/csv; charset=utf-8"}
 class AuditFilters(django_filters.FilterSet):
     """Filters of `audit`; ``from`` and ``to`` are wall time."""
 
-    chain = TextFilter()
-    cluster = IdFilter(field_name="cluster_id")
-    actor = TextFilter()
-    action = TextFilter()
-    object_type = TextFilter()
-    object_id = TextFilter()
+    chain = TextFilter(label="Name of the chain of entries.")
+    cluster = IdFilter(field_name="cluster_id", label="Id of the cluster.")
+    actor = TextFilter(label="User name of the person who did it, or the part of TideSched that did.")
+    action = TextFilter(label="What was done, such as `change.apply`: the whole word.")
+    object_type = TextFilter(label="Type of the object of the entry.")
+    object_id = TextFilter(label="Id of the object of the entry.")
     q = django_filters.CharFilter(method="about", label="Part of the object's label, or its id.")
     gang = django_filters.CharFilter(
         method="moved", label="Reclaims that gave this gang (namespace/name) something, or took something from it."
     )
     tenant = IdFilter(method="touching", label="A tenant that it touches.")
-    request_id = TextFilter()
+    request_id = TextFilter(label="Id of the request that made the entry; answers carry it.")
 
     def about(self, entries: QuerySet[AuditEntry], name: str, value: str) -> QuerySet[AuditEntry]:
         """Entries about objects of this label or id."""
@@ -80,6 +80,7 @@ AuditFilters.base_filters["from"] = TimeFilter(field_name="at", lookup_expr="gte
 AuditFilters.base_filters["to"] = TimeFilter(field_name="at", lookup_expr="lt")
 
 
+@extend_schema_view(retrieve=extend_schema(summary="Show an audit entry"))
 class Audit(ReadView):
     """The audit log: all of it for admins and auditors, for a member the entries that touch their tenants."""
 
@@ -118,6 +119,11 @@ class Audit(ReadView):
         },
     )
     def list(self, request: Request, *args: Any, **kwargs: Any) -> Response | HttpResponseBase:  # type: ignore[override]
+        """List audit entries.
+
+        Everything for platform admins and auditors, for a member the entries that touch their tenants; the newest
+        first. `format=ndjson` and `format=csv` are exports: every entry that the filters leave, the oldest first.
+        """
         wanted = request.query_params.get("format", "json")
         if wanted == "json":
             return super().list(request, *args, **kwargs)
@@ -129,12 +135,16 @@ class Audit(ReadView):
         return _attached(StreamingHttpResponse(lines(entries), content_type=_TYPES[wanted]), f"audit.{wanted}")
 
     @extend_schema(
-        parameters=[OpenApiParameter("format", str, enum=["json", "ndjson"])],
+        parameters=[OpenApiParameter("format", str, enum=["json", "ndjson"], description="`json` if it is left out.")],
         responses={(200, "application/json"): SignedHeadDocument(many=True), (200, _TYPES["ndjson"]): OpenApiTypes.STR},
     )
     @action(detail=False, methods=["get"])
     def heads(self, request: Request) -> Response | HttpResponseBase:
-        """Signed ends of the chains, the newest first; with ``format=ndjson`` all of them, the oldest first."""
+        """List signed heads of the chains.
+
+        Signed ends of the chains, the newest first. `format=ndjson` has all of them, the oldest first, with the public
+        keys. Role: platform admin or auditor.
+        """
         self._for_auditors()
         rows = signed_heads()
         wanted = request.query_params.get("format", "json")
@@ -155,7 +165,11 @@ class Audit(ReadView):
     @extend_schema(responses={(200, _TYPES["ndjson"]): OpenApiTypes.STR})
     @action(detail=False, methods=["get"])
     def bundle(self, request: Request) -> HttpResponseBase:
-        """All tables of the log as one file, without private keys, for verification elsewhere (docs/audit.md)."""
+        """Download the audit log.
+
+        All tables of the log as one NDJSON file, without private keys, for verification on another machine. Role:
+        platform admin or auditor.
+        """
         self._for_auditors()
         return _attached(
             StreamingHttpResponse(_stepwise(pages()), content_type=_TYPES["ndjson"]), "audit-bundle.ndjson"
@@ -164,7 +178,11 @@ class Audit(ReadView):
     @extend_schema(responses=ChainDocument(many=True))
     @action(detail=False, methods=["get"])
     def chains(self, request: Request) -> Response:
-        """Each chain with its end, its newest signature and what its newest verification has found."""
+        """List the audit chains.
+
+        One chain for the platform and one for each cluster: its end, its newest signature and what its newest
+        verification has found. All of them are on one page. Role: platform admin or auditor.
+        """
         self._for_auditors()
         # All on one page: a chain for the platform, and one for each cluster.
         return Response({"results": ChainDocument(chains_now(), many=True).data, "next": None, "previous": None})
@@ -172,14 +190,18 @@ class Audit(ReadView):
     @extend_schema(responses=SegmentDocument(many=True))
     @action(detail=False, methods=["get"])
     def segments(self, request: Request) -> Response:
-        """Sealed segments, the newest first."""
+        """List sealed segments. Sealed parts of the log, the newest first. Role: platform admin or auditor."""
         self._for_auditors()
         return self._page(segments(), SegmentDocument)
 
     @extend_schema(responses={(200, _TYPES["ndjson"]): OpenApiTypes.STR})
     @action(detail=False, methods=["get"], url_path="segments/<int:segment>/file", url_name="segment-file")
     def segment_file(self, request: Request, segment: int) -> HttpResponseBase:
-        """The file of a segment: the canonical bytes of its entries, a line each. Sent whole, it counts as exported."""
+        """Download a sealed segment.
+
+        The canonical bytes of its entries, a line each. A file that was sent whole counts as exported. Role: platform
+        admin or auditor.
+        """
         self._for_auditors()
         found = segments().filter(pk=segment).first()
         if found is None:

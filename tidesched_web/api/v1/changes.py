@@ -62,7 +62,7 @@ class ChangeFilters(django_filters.FilterSet):
     cluster = ReferenceFilter(relation="cluster", by="slug", among=visible_clusters)
     state = OneOf(choices=ChangeState.choices)
     source = OneOf(choices=codes(SOURCES))
-    created_by = TextFilter()
+    created_by = TextFilter(label="User name of who made it.")
     since = TimeFilter(field_name="created_at", lookup_expr="gte")
     until = TimeFilter(field_name="created_at", lookup_expr="lt")
 
@@ -101,7 +101,12 @@ class QuotaChanges(ReadView):
 
     @extend_schema(request=ChangeInput, responses={201: ChangeDocument}, parameters=[IDEMPOTENCY, DRY_RUN_PARAMETER])
     def create(self, request: Request) -> Response:
-        """Keep edits as a draft; with `dry_run` only their plan."""
+        """Draft a quota change.
+
+        Keeps edits as a draft. With `dry_run=true` nothing is kept and the answer is `{dry_run, plan}`; its `impact` is
+        null, since that is worked out for a draft that is kept: make one, read its plan, and cancel it where it was
+        only a question. Role: admin of the tenant.
+        """
         if not is_dry_run(request):
             return self._create(request)
         wanted = checked_body(ChangeInput, request)
@@ -140,7 +145,11 @@ class QuotaChanges(ReadView):
 
     @extend_schema(request=ChangePatch, responses=ChangeDocument, parameters=[IF_MATCH])
     def partial_update(self, request: Request, pk: int) -> Response:
-        """Edit a draft of one's own; new edits take back an approval."""
+        """Edit a draft.
+
+        Only the author edits a draft. New edits, another reason and another hour take back an approval. Role: the
+        author.
+        """
         change = self._for(Act.EDIT)
         wanted = checked_body(ChangePatch, request)
         change = services.edit_draft(
@@ -152,7 +161,11 @@ class QuotaChanges(ReadView):
     @extend_schema(responses={200: PLAN_SCHEMA}, parameters=[IMPACT])
     @action(detail=True, methods=["get"])
     def plan(self, request: Request, pk: int) -> Response:
-        """What it would do to the tree of now, or did."""
+        """Show a change's plan.
+
+        What it would do to the tree of now, or did: fields, objects, errors, warnings, what moved since its base, who
+        has to approve it, and its impact.
+        """
         change = self.get_object()
         wanted = true_or_false(request, "impact", default=True)
         with_impact = wanted and change.state in QuotaChange.OPEN
@@ -161,7 +174,11 @@ class QuotaChanges(ReadView):
     @extend_schema(responses=ForecastDocument)
     @action(detail=True, methods=["get"])
     def forecast(self, request: Request, pk: int) -> Response:
-        """What it was expected to do beside what came, and how often such forecasts held in its cluster."""
+        """Show a change's forecast.
+
+        Which gangs the impact expected to run, beside what the sessions after it made of them, and how often the
+        forecasts of its cluster held.
+        """
         change = self.get_object()
         found = forecast_of(change, self.access)
         kept = found.forecast if found is not None else None
@@ -181,10 +198,14 @@ class QuotaChanges(ReadView):
     @action(detail=True, methods=["post"])
     @idempotent
     def approve(self, request: Request, pk: int) -> Response:
-        """Agree as a second person; one that was to be applied is applied.
+        """Approve a quota change.
 
-        403 `approver_not_independent` where the author made the caller's account or role or the caller the author's,
-        where one tenant admin invited both, or where the caller's are younger than the change.
+        As a second person: the author cannot approve (403), nor can an account that the author made or gave its role,
+        one that made the author's or gave it its role, one that the same tenant admin invited, nor one whose role is
+        younger than the change (403 `approver_not_independent` with `cause`: `made_by_author`,
+        `author_made_by_approver`, `same_maker`, `younger_than_change`). A change that was to be applied is applied. One
+        that asks for more quota of a tenant itself (`asks_beyond`) is approved by platform admins alone, once its
+        author has asked to apply it (409 before). Role: admin of the tenant.
         """
         change = self._for(Act.APPROVE)
         wanted = checked_body(SayWhy, request)
@@ -197,7 +218,7 @@ class QuotaChanges(ReadView):
     @action(detail=True, methods=["post"])
     @idempotent
     def reject(self, request: Request, pk: int) -> Response:
-        """Refuse it for good."""
+        """Reject a quota change. It ends for good, with the reason. Role: admin of the tenant."""
         change = self._for(Act.REJECT)
         wanted = checked_body(SayWhy, request)
         return accepted(
@@ -209,7 +230,7 @@ class QuotaChanges(ReadView):
     @action(detail=True, methods=["post"])
     @idempotent
     def cancel(self, request: Request, pk: int) -> Response:
-        """Give it up before it is written."""
+        """Cancel a quota change. Before it is written to the tree. Role: the author, or platform admin."""
         change = self._for(Act.CANCEL)
         wanted = checked_body(SayWhy, request)
         return accepted(
@@ -222,7 +243,15 @@ class QuotaChanges(ReadView):
     )
     @action(detail=True, methods=["post"])
     def apply(self, request: Request, pk: int) -> Response:
-        """Apply it now or at a set time; 409 with what changed since where its base moved. Dry run: 200, its plan."""
+        """Apply a quota change.
+
+        Now, or at `apply_at`. 409 with what changed meanwhile where the tree has moved since its base. Where approval
+        is due it waits for that first (`waiting`), as does a tenant admin's change that asks for more quota of the
+        tenant itself; once that is approved, only a platform admin applies it before its time (403). An approval holds
+        for the hour and the reason that were approved: with others the change waits again, unless the caller is a
+        second person whose approval counts, who approves it by this act (`approved_by`). With `dry_run=true` the answer
+        is 200 `{dry_run, plan}`. Role: admin of the tenant.
+        """
         if is_dry_run(request):
             change = self._for(Act.APPLY)
             checked_body(ApplyInput, request)
@@ -249,14 +278,21 @@ class QuotaChanges(ReadView):
     @action(detail=True, methods=["post"])
     @idempotent
     def retry(self, request: Request, pk: int) -> Response:
-        """Send again what the cluster refused."""
+        """Send a change's failed objects again.
+
+        What the cluster refused is sent once more. Role: admin of the tenant.
+        """
         return accepted(self, services.retry(change=self.get_object(), access=self.access, seen=self._seen()))
 
     @extend_schema(request=RollBackInput, responses=_ACCEPTED, parameters=ACTS)
     @action(detail=True, methods=["post"])
     @idempotent
     def rollback(self, request: Request, pk: int) -> Response:
-        """A new draft that undoes it, to be reviewed and applied like any other (at once with `apply`)."""
+        """Roll back a quota change.
+
+        Makes a new draft that undoes it, to be reviewed and applied like any other; with `apply: true` it is applied at
+        once. What only platform admins set is rolled back by them alone (403). Role: admin of the tenant.
+        """
         change = self._for(Act.ROLL_BACK)
         wanted = checked_body(RollBackInput, request)
         back = services.roll_back(change=change, access=self.access, reason=wanted["reason"], seen=self._seen())

@@ -71,6 +71,7 @@ class Clusters(ConnectionActions):
     """Clusters that the caller sees; platform admins connect, pause and set them up."""
 
     scopes = (Scope.CLUSTER_READ, Scope.QUOTA_READ)
+    act_scopes = (Scope.ADMIN,)
     model = Cluster
     serializer_class = ClusterDocument
     filterset_class = ClusterFilters
@@ -83,7 +84,11 @@ class Clusters(ConnectionActions):
     @action(detail=True, methods=["post"])
     @idempotent
     def pause(self, request: Request, pk: int) -> Response:
-        """Stop sending anything to the cluster until it is resumed."""
+        """Pause a cluster.
+
+        From the next write on nothing is sent to the cluster until it is resumed: no binding, no eviction, no quota.
+        409 where it is paused already. Role: platform admin.
+        """
         cluster, reason = self._act(request)
         services.pause(cluster=cluster, actor=self.access.actor, reason=reason)
         return self.retrieve(request, pk=pk)
@@ -92,7 +97,10 @@ class Clusters(ConnectionActions):
     @action(detail=True, methods=["post"])
     @idempotent
     def resume(self, request: Request, pk: int) -> Response:
-        """Let sessions send again."""
+        """Resume a cluster.
+
+        Lets sessions send to the cluster again. 409 where it is not paused. Role: platform admin.
+        """
         cluster, reason = self._act(request)
         services.resume(cluster=cluster, actor=self.access.actor, reason=reason)
         return self.retrieve(request, pk=pk)
@@ -105,16 +113,20 @@ class Clusters(ConnectionActions):
     @extend_schema(responses=PolicyDocument)
     @action(detail=True, methods=["get"])
     def policy(self, request: Request, pk: int) -> Response:
-        """The policy that rules: the newest valid one. The ETag is the number of the newest revision."""
+        """Show the scheduler policy.
+
+        The newest valid revision. The ETag is the number of the newest revision; send it with the next PUT.
+        """
         return self._policy(self.get_object())
 
     @extend_schema(request=PolicyInput, responses=PolicyDocument, parameters=[IF_MATCH_NEEDED, DRY_RUN_PARAMETER])
     @policy.mapping.put
     def put_policy(self, request: Request, pk: int) -> Response:
-        """Store another text. With `dry_run` the answer also has its findings, its difference and its impact.
+        """Store a scheduler policy.
 
-        A text that no session could run under is refused and the last good one goes on ruling. What sessions decide
-        under a new text is only shown until it is released.
+        A text that no session could run under is refused (400, with the line) and the last good one goes on. What
+        sessions decide under a new text is only shown until it is released. With `dry_run=true` nothing is stored and
+        the answer has `findings`, `difference` and `impact`. Role: platform admin.
         """
         cluster = self.get_object()
         require_platform_admin(self.access)
@@ -131,14 +143,21 @@ class Clusters(ConnectionActions):
     @extend_schema(request=PolicyInput, responses=PolicyDocument, parameters=[IF_MATCH_NEEDED, DRY_RUN_PARAMETER])
     @policy.mapping.patch
     def patch_policy(self, request: Request, pk: int) -> Response:
-        """The same as PUT: the text is the only thing that can change."""
+        """Store a scheduler policy (PATCH).
+
+        The same as PUT: the text is the only member that can change. Role: platform admin.
+        """
         return self.put_policy(request, pk=pk)
 
     @extend_schema(request=ReasonInput, responses=PolicyDocument, parameters=[IDEMPOTENCY])
     @action(detail=True, methods=["post"], url_path="policy/release", url_name="policy-release")
     @idempotent
     def release_policy(self, request: Request, pk: int) -> Response:
-        """Let sessions send what they decide under the policy that rules."""
+        """Release the scheduler policy.
+
+        From now on sessions send what they decide under the newest valid revision. Before that their decisions are only
+        shown. Role: platform admin.
+        """
         cluster, reason = self._act(request)
         revision = ruling_policy(cluster)
         if revision is None:
@@ -203,7 +222,7 @@ class CardTypes(TreeWrites):
     )
     @kept
     def create(self, request: Request) -> Response:
-        """Declare a card type before a node carries it. Platform admins only."""
+        """Declare a card type. Before a node carries it, so that quota can be written for it. Role: platform admin."""
         require_administrator(self.access)
         wanted = checked_body(CardTypeInput, request)
         cluster, name, reason = self.cluster_of(wanted), wanted.pop("name"), wanted.pop("reason", "")
@@ -215,7 +234,10 @@ class CardTypes(TreeWrites):
         parameters=[IF_MATCH, DRY_RUN_PARAMETER],
     )
     def partial_update(self, request: Request, pk: int) -> Response:
-        """Change a declared card type. Of one that nodes have shown only its aliases are for editing (else 409)."""
+        """Change a card type.
+
+        Of a card type that nodes have shown only `aliases` can be changed (else 409). Role: platform admin.
+        """
         row: CardType = self.writable()
         patch = checked_body(CardTypePatch, request)
         reason = patch.pop("reason", "")
@@ -233,7 +255,10 @@ class CardTypes(TreeWrites):
         parameters=[IF_MATCH, DRY_RUN_PARAMETER, REASON_IN_ADDRESS],
     )
     def destroy(self, request: Request, pk: int) -> Response:
-        """Take a declared card type back."""
+        """Delete a declared card type.
+
+        409 where nodes carry it: it is found there, and goes with them. Role: platform admin.
+        """
         row: CardType = self.writable()
         if row.discovered:
             raise DomainError("conflict", f"Nodes carry {row.name}: it is found, not declared, and goes with them.")
@@ -246,7 +271,9 @@ class NodeFilters(django_filters.FilterSet):
     cluster = ReferenceFilter(relation="cluster", by="slug", among=visible_clusters)
     name = TextFilter()
     card = django_filters.CharFilter(field_name="cards", lookup_expr="has_key", label="A card that it has.")
-    gone = YesNoFilter(field_name="gone_at", lookup_expr="isnull", exclude=True)
+    gone = YesNoFilter(
+        field_name="gone_at", lookup_expr="isnull", exclude=True, label="`true`: only those that left the cluster."
+    )
 
 
 class Nodes(ReadView):

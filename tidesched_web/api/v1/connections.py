@@ -81,7 +81,12 @@ class ConnectionActions(ReadView):
     )
     @functools.partial(kept, waits=True)  # for the test of the connection
     def create(self, request: Request) -> Response:
-        """Connect a cluster. It is tested first; what is missing is a 409 with the test, unless `accept` says so."""
+        """Connect a cluster.
+
+        The connection is tested first (nine steps). A test that finds something missing is a 409 with the whole test in
+        `test`, unless the body has `accept: true`. With `dry_run=true` the cluster is tested and not kept. Give exactly
+        one of `kubeconfig`, `api_url` (with `token`) and `in_cluster`. Role: platform admin.
+        """
         require_platform_admin(self.access)
         wanted = checked_body(ClusterInput, request)
         test = self._tested(offered(wanted), wanted["mode"])
@@ -102,7 +107,10 @@ class ConnectionActions(ReadView):
 
     @extend_schema(request=ClusterPatch, responses=ClusterDocument, parameters=[IF_MATCH_ALWAYS])
     def partial_update(self, request: Request, pk: int) -> Response:
-        """Change settings of a cluster."""
+        """Change a cluster's settings.
+
+        Name, mode, limits of evictions, period of sessions. A reason is needed. Role: platform admin.
+        """
         cluster = self.get_object()
         require_platform_admin(self.access)
         patch = checked_body(ClusterPatch, request)
@@ -113,7 +121,11 @@ class ConnectionActions(ReadView):
 
     @extend_schema(request=RemoveInput, responses={204: None})
     def destroy(self, request: Request, pk: int) -> Response:
-        """Remove a disconnected cluster with all that is known of it; the audit log alone stays."""
+        """Remove a cluster.
+
+        Removes a disconnected cluster with everything that is known of it; the audit log stays. `name` in the body has
+        to be the cluster's slug, so that no other cluster is removed by mistake. Role: platform admin.
+        """
         cluster = self.get_object()
         require_platform_admin(self.access)
         wanted = checked_body(RemoveInput, request)
@@ -123,13 +135,21 @@ class ConnectionActions(ReadView):
     @extend_schema(responses=ConnectionDocument)
     @action(detail=True, methods=["get"])
     def connection(self, request: Request, pk: int) -> Response:
-        """How the cluster is reached; for platform admins and auditors. No secret is ever shown."""
+        """Show how a cluster is reached.
+
+        Address, kind of credentials, their end, the newest test and the newest push. No secret is ever shown. Role:
+        platform admin or auditor.
+        """
         return self._connection(self._looked_at())
 
     @extend_schema(request=ConnectionInput, responses=ConnectionDocument, parameters=[DRY_RUN_PARAMETER])
     @connection.mapping.put
     def put_connection(self, request: Request, pk: int) -> Response:
-        """Reach the cluster in another way, or a disconnected one again; tested first, as a new one is."""
+        """Replace a cluster's connection.
+
+        Other credentials, another address, or a new connection of a disconnected cluster. It is tested first, as a new
+        cluster is; with `dry_run=true` it is only tested. Role: platform admin.
+        """
         cluster = self.get_object()
         require_platform_admin(self.access)
         wanted = checked_body(ConnectionInput, request)
@@ -145,7 +165,10 @@ class ConnectionActions(ReadView):
     @extend_schema(request=ReasonInput, responses={200: ConnectionDocument})
     @connection.mapping.delete
     def delete_connection(self, request: Request, pk: int) -> Response:
-        """Disconnect: forget the credentials, and run no session until it is connected again."""
+        """Disconnect a cluster.
+
+        The credentials are forgotten and no session runs until the cluster is connected again. Role: platform admin.
+        """
         cluster = self.get_object()
         require_platform_admin(self.access)
         reason = checked_body(ReasonInput, request)["reason"]
@@ -156,7 +179,11 @@ class ConnectionActions(ReadView):
     @action(detail=True, methods=["post"], url_path="connection/test", url_name="connection-test")
     @idempotent
     def test_connection(self, request: Request, pk: int) -> Response:
-        """Test the connection that the cluster has; the job of the answer tells how far it is."""
+        """Test a cluster's connection.
+
+        Starts the test as a job and answers at once; `Location` and `job` are the job's address. `mode` tests the
+        rights of another mode than the present one. Role: platform admin.
+        """
         cluster = self.get_object()
         require_platform_admin(self.access)
         mode = checked_body(TestInput, request).get("mode", "")
@@ -170,7 +197,10 @@ class ConnectionActions(ReadView):
     @extend_schema(responses=ConnectionTestDocument(many=True))
     @action(detail=True, methods=["get"], url_path="connection/tests", url_name="connection-tests", filter_backends=[])
     def connection_tests(self, request: Request, pk: int) -> Response:
-        """The tests of this cluster's connections."""
+        """List a cluster's connection tests.
+
+        Every test of this cluster's connections with its findings. Role: platform admin or auditor.
+        """
         cluster = self._looked_at()
         rows: QuerySet[ConnectionTest] = visible_tests(self.access).filter(cluster=cluster)
         return self.sub_list(rows, ConnectionTestDocument)

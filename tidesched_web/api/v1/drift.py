@@ -17,6 +17,7 @@ from tidesched_web.api.filters import OneOf, ReferenceFilter, TextFilter, codes
 from tidesched_web.api.idempotency import idempotent
 from tidesched_web.api.v1.serializers.changes import SayWhy
 from tidesched_web.api.v1.serializers.drift import DriftActs, DriftDocument
+from tidesched_web.api.v1.serializers.json_shapes import list_of, ref
 from tidesched_web.api.views import ReadView
 from tidesched_web.api.writes import IDEMPOTENCY
 from tidesched_web.changes.drift import adopt
@@ -44,6 +45,7 @@ class DriftView(ReadView):
     """What was changed in the clusters by hand, the newest first; a tenant sees that of its queues."""
 
     scopes = (Scope.QUOTA_READ, Scope.QUOTA_WRITE)
+    act_scopes = (Scope.QUOTA_WRITE,)
     model = Drift
     serializer_class = DriftDocument
     filterset_class = DriftFilters
@@ -52,10 +54,13 @@ class DriftView(ReadView):
     def visible(self) -> QuerySet[Drift]:
         return visible_drift(self.access)
 
-    @extend_schema(request=DriftActs, responses={202: DriftDocument(many=True)}, parameters=[IDEMPOTENCY])
+    @extend_schema(request=DriftActs, responses={202: list_of(ref("DriftDocument"))}, parameters=[IDEMPOTENCY])
     @idempotent
     def create(self, request: Request) -> Response:
-        """One decision about many: `act` is repush, adopt or ignore; adopting them is one change."""
+        """Decide on several drifts.
+
+        `act` is `repush`, `adopt` or `ignore`. Adopting several is one change. Role: platform admin.
+        """
         self._may()
         wanted = checked_body(DriftActs, request)
         rows = list(self.visible().filter(pk__in=wanted["ids"]))
@@ -68,21 +73,27 @@ class DriftView(ReadView):
     @action(detail=True, methods=["post"])
     @idempotent
     def repush(self, request: Request, pk: int) -> Response:
-        """Tell the cluster the intent once more; the drift ends when the watch shows it."""
+        """Write the intent again.
+
+        The drift ends when the cluster shows the intent. 409 where the cluster is only observed. Role: platform admin.
+        """
         return self._one(request, "repush")
 
     @extend_schema(request=SayWhy, responses=_ACCEPTED, parameters=[IDEMPOTENCY])
     @action(detail=True, methods=["post"])
     @idempotent
     def adopt(self, request: Request, pk: int) -> Response:
-        """Make what is live the intent, by a quota change: `change` names it, and it may wait for approval."""
+        """Adopt what is live.
+
+        Makes it the intent, by a quota change: `change` is its id, and it may wait for approval. Role: platform admin.
+        """
         return self._one(request, "adopt")
 
     @extend_schema(request=SayWhy, responses=_ACCEPTED, parameters=[IDEMPOTENCY])
     @action(detail=True, methods=["post"])
     @idempotent
     def ignore(self, request: Request, pk: int) -> Response:
-        """Leave it as it is until it changes again."""
+        """Ignore a drift. Until the object changes again. Role: platform admin."""
         return self._one(request, "ignore")
 
     def _one(self, request: Request, act: str) -> Response:
@@ -92,7 +103,7 @@ class DriftView(ReadView):
 
     def _may(self) -> None:
         require_administrator(self.access)
-        require_scope(self.access, Scope.QUOTA_WRITE)
+        require_scope(self.access, *self.act_scopes)
 
     def _done(self, rows: list[Drift], act: str, reason: str, *, many: bool) -> Response:
         decide: Any = {"repush": services.repush, "ignore": services.ignore, "adopt": adopt}[act]

@@ -30,13 +30,14 @@ class JobFilters(django_filters.FilterSet):
     cluster = ReferenceFilter(relation="cluster", by="slug", among=visible_clusters)
     kind = OneOf(choices=JobKind.choices)
     state = OneOf(choices=JobState.choices)
-    subject = TextFilter()
+    subject = TextFilter(label="What the job is about, as `subject` of a job says it.")
 
 
 class Jobs(ReadView):
     """The caller's own jobs, the newest first; a platform admin sees everybody's."""
 
     scopes = (Scope.QUOTA_READ, Scope.QUOTA_WRITE)
+    act_scopes = (Scope.QUOTA_WRITE,)
     model = Job
     filterset_class = JobFilters
     newest_first = True
@@ -62,8 +63,8 @@ class Jobs(ReadView):
     @action(detail=True, methods=["post"])
     @idempotent
     def cancel(self, request: Request, pk: int) -> Response:
-        """Stop it: at once while it waits, at its next step while it runs."""
+        """Cancel a job. A waiting job ends at once, a running one at its next step."""
         job = self.get_object()
-        require_scope(self.access, Scope.QUOTA_WRITE)
+        require_scope(self.access, *self.act_scopes)
         services.cancel(job=job)
         return self.shown(self.visible().get(pk=job.pk))

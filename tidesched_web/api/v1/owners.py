@@ -136,7 +136,12 @@ class Tenants(Owners):
     @extend_schema(responses=CardHoursDocument(many=True))
     @action(detail=True, methods=["get"], url_path="card-hours", filter_backends=[], pagination_class=None)
     def card_hours(self, request: Request, pk: int) -> Response:
-        """Card-hours of the last day and week in each cluster, and how much of that time was measured."""
+        """Read a tenant's card-hours.
+
+        Of the last 24 hours and 7 days of each cluster's clock, by service type and card type: cards in use × hours.
+        `measured_hours` says of how many of the `hours`: what was in use while no session ran is not known, and not
+        counted. Full hours alone are counted, so the newest one may be missing.
+        """
         tenant = self.get_object()
         own = visible_queues(self.access).filter(tenant=tenant).order_by()
         clusters = list(visible_clusters(self.access).filter(pk__in=own.values("cluster")).order_by("pk"))
@@ -162,7 +167,7 @@ class Tenants(Owners):
     @extend_schema(request=TenantInput, responses={201: TenantDocument}, parameters=MAKES)
     @write
     def create(self, request: Request) -> Response:
-        """Make a tenant. Platform admins only."""
+        """Make a tenant. `slug` is the name in addresses and quota files and stays. Role: platform admin."""
         require_administrator(self.access)
         wanted = checked_body(TenantInput, request)
         return self.made(services.create_tenant(**wanted, actor=self.access.actor))
@@ -171,16 +176,24 @@ class Tenants(Owners):
         request=TenantPatch, responses={200: TenantDocument, 202: ChangeDocument}, parameters=CHANGES_OF_QUOTA
     )
     def partial_update(self, request: Request, pk: int) -> Response:
-        """Change what it is called; members left out stay. With `quota` (If-Match and reason needed) it is a change."""
+        """Change a tenant.
+
+        Members that are left out stay. With `quota` it is a quota change: `If-Match` and `reason` are needed then. An
+        admin of the tenant may only ask for more than there is: 202 with the change, which waits for a platform admin.
+        Role: admin of the tenant.
+        """
         tenant = self.get_object()
         require_admin_of(self.access, tenant.pk)
         return self.edit(request, tenant, checked_body(TenantPatch, request))
 
     @extend_schema(request=DeleteInput, responses={204: None}, parameters=DELETES)
     def destroy(self, request: Request, pk: int) -> Response:
-        """Delete it; refused (409 `in_use`) while it has queues or quotas. Platform admins only.
+        """Delete a tenant.
 
-        Changes take them away first: the refusal names the `clusters`, and the `edits` or `changes` that do it.
+        409 `in_use`, with `dependents`, while queues depend on it. A tenant that has quotas is refused too. The answer
+        names the `clusters`, and in `changes` for each of them without a gang in its queues the `edits` of the quota
+        change that deletes the queues and takes the quotas back first (`edits` alone where it is one cluster, or where
+        there are quotas only). A dry run answers the same. Role: platform admin.
         """
         tenant = self.get_object()
         require_administrator(self.access)
@@ -210,7 +223,7 @@ class Projects(Owners):
     @extend_schema(request=ProjectInput, responses={201: ProjectDocument}, parameters=MAKES)
     @write
     def create(self, request: Request) -> Response:
-        """Make a project of a tenant."""
+        """Make a project. `slug` is unique in the tenant. Role: admin of the tenant."""
         wanted = checked_body(ProjectInput, request)
         tenant = referred(visible_tenants(self.access), wanted.pop("tenant"), "/tenant", by="slug")
         require_admin_of(self.access, tenant.pk)
@@ -220,17 +233,25 @@ class Projects(Owners):
         request=ProjectPatch, responses={200: ProjectDocument, 202: ChangeDocument}, parameters=CHANGES_OF_QUOTA
     )
     def partial_update(self, request: Request, pk: int) -> Response:
-        """Change what it is called. With `quota` (If-Match and reason needed) it is a change of the cluster's tree."""
+        """Change a project.
+
+        Members that are left out stay. With `quota` it is a quota change: `If-Match` and `reason` are needed then.
+        Role: admin of the tenant.
+        """
         project = self.get_object()
         require_admin_of(self.access, project.tenant_id)
         return self.edit(request, project, checked_body(ProjectPatch, request))
 
     @extend_schema(request=DeleteInput, responses={204: None, 202: ChangeDocument}, parameters=DELETES)
     def destroy(self, request: Request, pk: int) -> Response:
-        """Delete it; refused (409 `in_use`) while it has queues, with the `edits` of the change that deletes both.
+        """Delete a project.
 
-        One that has quotas goes by a change (202 with the change, which waits where approval is due and can be rolled
-        back); quotas in several clusters are taken back first (409 with `clusters` and the `edits` that do it).
+        409 `in_use`, with `dependents`, while queues depend on it. Where all of them are in one cluster and no gang is
+        in them, the answer has the `edits` of the one quota change that deletes the project with them. A project that
+        has quotas goes by a quota change (202 with the change, which waits where approval is due and can be rolled
+        back); quotas in several clusters are taken back first (409 with `clusters` and `edits`). With queues in several
+        clusters `changes` has the `edits` for each. A dry run answers the same, and 200 with `plan` and `edits` in the
+        place of the 202. Role: admin of the tenant.
         """
         project = self.get_object()
         require_admin_of(self.access, project.tenant_id)
@@ -274,7 +295,10 @@ class BusinessLines(Owners):
     @extend_schema(request=BusinessLineInput, responses={201: BusinessLineDocument}, parameters=MAKES)
     @write
     def create(self, request: Request) -> Response:
-        """Make a business line of a tenant, or of the platform."""
+        """Make a business line.
+
+        Of a tenant, or of the platform where `tenant` is left out or null. Role: admin of the tenant.
+        """
         wanted = checked_body(BusinessLineInput, request)
         named = wanted.pop("tenant", None)
         tenant = None if named is None else referred(visible_tenants(self.access), named, "/tenant", by="slug")
@@ -283,14 +307,17 @@ class BusinessLines(Owners):
 
     @extend_schema(request=NamePatch, responses=BusinessLineDocument, parameters=CHANGES)
     def partial_update(self, request: Request, pk: int) -> Response:
-        """Change what it is called."""
+        """Rename a business line. The slug, which is in quota files, stays. Role: admin of the tenant."""
         line = self.get_object()
         require_admin_of(self.access, line.tenant_id)
         return self.rename(request, line, checked_body(NamePatch, request))
 
     @extend_schema(request=DeleteInput, responses={204: None}, parameters=DELETES)
     def destroy(self, request: Request, pk: int) -> Response:
-        """Delete it; refused (409 `in_use`) while it has queues."""
+        """Delete a business line.
+
+        409 `in_use`, with `dependents`, while queues depend on it. Role: admin of the tenant.
+        """
         line = self.get_object()
         require_admin_of(self.access, line.tenant_id)
         return self.remove(request, line)

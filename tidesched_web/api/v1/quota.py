@@ -88,7 +88,11 @@ class Queues(TreeWrites):
     @extend_schema(request=QueueInput, responses={201: QueueDocument, 202: ChangeDocument}, parameters=MAKES)
     @kept
     def create(self, request: Request) -> Response:
-        """Make a queue with its card quota; what is left out takes the defaults of the tide."""
+        """Make a queue.
+
+        With its card quota in whole cards; what is left out takes the defaults of its service type. Role: admin of the
+        tenant.
+        """
         wanted = checked_body(QueueInput, request)
         cluster, name, reason = self.cluster_of(wanted), wanted.pop("name"), wanted.pop("reason", "")
         document = {**queue_owner(self, wanted), **wanted}
@@ -96,14 +100,18 @@ class Queues(TreeWrites):
 
     @extend_schema(request=QueuePatch, responses={200: QueueDocument, 202: ChangeDocument}, parameters=CHANGES)
     def partial_update(self, request: Request, pk: int) -> Response:
-        """Change settings and quota (a merge patch: a card that is left out stays)."""
+        """Change a queue.
+
+        A merge patch: a card that is left out stays, null takes it away; `state: Closed` closes the queue. Role: admin
+        of the tenant.
+        """
         queue = self.writable()
         patch = checked_body(QueuePatch, request)
         return self.edit(queue, patch, patch.pop("reason", ""))
 
     @extend_schema(request=DeleteInput, responses={204: None, 202: ChangeDocument}, parameters=DELETES)
     def destroy(self, request: Request, pk: int) -> Response:
-        """Delete a queue that is closed and drained; else 409."""
+        """Delete a queue. The queue has to be closed and drained (else 409). Role: admin of the tenant."""
         return self.remove(self.writable())
 
 
@@ -132,7 +140,7 @@ class PriorityClasses(TreeWrites):
     )
     @kept
     def create(self, request: Request) -> Response:
-        """Make a class. Platform admins only."""
+        """Make a priority class. Role: platform admin."""
         require_administrator(self.access)
         wanted = checked_body(PriorityClassInput, request)
         cluster, name, reason = self.cluster_of(wanted), wanted.pop("name"), wanted.pop("reason", "")
@@ -142,14 +150,18 @@ class PriorityClasses(TreeWrites):
         request=PriorityClassPatch, responses={200: PriorityClassDocument, 202: ChangeDocument}, parameters=CHANGES
     )
     def partial_update(self, request: Request, pk: int) -> Response:
-        """Change a class; another value needs ``replace: true``, since a live one cannot be edited in Kubernetes."""
+        """Change a priority class.
+
+        Another `value` needs `replace: true`, since Kubernetes cannot edit the value of a live class. Role: platform
+        admin.
+        """
         row = self.writable()
         patch = checked_body(PriorityClassPatch, request)
         return self.edit(row, patch, patch.pop("reason", ""))
 
     @extend_schema(request=DeleteInput, responses={204: None, 202: ChangeDocument}, parameters=DELETES)
     def destroy(self, request: Request, pk: int) -> Response:
-        """Delete a class; pods that have it keep their number."""
+        """Delete a priority class. Pods that have it keep their number. Role: platform admin."""
         return self.remove(self.writable())
 
 
@@ -184,7 +196,11 @@ class Grants(TreeWrites):
     @extend_schema(request=GrantInput, responses={201: GrantDocument, 202: ChangeDocument}, parameters=MAKES)
     @kept
     def create(self, request: Request) -> Response:
-        """Let a namespace use a queue. The first grant of a cluster closes its other queues: a platform admin's act."""
+        """Make a grant.
+
+        Lets a namespace use a queue. The first grant of a cluster closes its other queues to all namespaces without
+        one, and is for platform admins. Role: admin of the tenant.
+        """
         wanted = checked_body(GrantInput, request)
         cluster, reason = self.cluster_of(wanted), wanted.pop("reason", "")
         queue = referred(visible_queues(self.access).filter(cluster=cluster), wanted["queue"], "/queue", by="name")
@@ -194,5 +210,5 @@ class Grants(TreeWrites):
 
     @extend_schema(request=DeleteInput, responses={204: None, 202: ChangeDocument}, parameters=[IF_MATCH, *DELETES[1:]])
     def destroy(self, request: Request, pk: int) -> Response:
-        """Take a grant back."""
+        """Delete a grant. The namespace may use the queue no longer. Role: admin of the tenant."""
         return self.remove(self.writable())

@@ -70,7 +70,7 @@ class SessionFilters(django_filters.FilterSet):
 
     cluster = ReferenceFilter(relation="cluster", by="slug", among=visible_clusters)
     state = OneOf(choices=SessionState.choices)
-    number = IdFilter()
+    number = IdFilter(label="Number of the session in its cluster.")
 
 
 SessionFilters.base_filters["from"] = TimeFilter(field_name="now", lookup_expr="gte")
@@ -95,7 +95,10 @@ class Sessions(ReadView):
     @extend_schema(responses=DecisionDocument(many=True))
     @action(detail=True, methods=["get"], filter_backends=[])
     def decisions(self, request: Request, pk: int) -> Response:
-        """What a session decided and what came of it; a member sees the decisions about gangs of their tenants."""
+        """List a session's decisions.
+
+        What the session decided and what came of it. A member sees the decisions about gangs of their own tenants.
+        """
         return self.sub_list(visible_decisions(self.access, self.get_object()), DecisionDocument)
 
 
@@ -118,7 +121,7 @@ class ReclaimFilters(django_filters.FilterSet):
     card = django_filters.CharFilter(method="by_side", label="A card type that was needed or freed.")
     loser = django_filters.CharFilter(method="by_side", label="Text in the name of a gang or queue that lost.")
     q = django_filters.CharFilter(method="by_side", label="Text in the name of a gang or queue of either side.")
-    session = IdFilter(field_name="session_id")
+    session = IdFilter(field_name="session_id", label="Id of the session.")
     reclaimer = TextFilter(label="namespace/name")
     victim = TextFilter(field_name="victims__gang", label="namespace/name")
     action = OneOf(choices=codes(RECLAIM_ACTIONS))
@@ -218,7 +221,12 @@ class Usage(ScopedView):
         ],
     )
     def get(self, request: Request) -> Response:
-        """Points in order. With `step` what the function says at each step; before its first point there is a gap."""
+        """Read usage over time.
+
+        An array of points in order: a step function at its change points, or with `step` its value at each step.
+        Without `queue` it is the sum of the cluster's queues in sight, without `card` the sum of all cards. Before the
+        first known point there is a gap, not a zero.
+        """
         for name, value in request.query_params.items():
             if "\0" in value:
                 raise DomainError.for_field(f"/{name}", "A zero byte is in no name that there is.")

@@ -56,7 +56,7 @@ class TidePlanFilters(django_filters.FilterSet):
 
     cluster = ReferenceFilter(relation="cluster", by="slug", among=visible_clusters)
     name = TextFilter()
-    enabled = YesNoFilter()
+    enabled = YesNoFilter(label="`true`: plans that are switched on; `false`: those that are off.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +91,11 @@ class TidePlans(ReadView):
     @extend_schema(responses=TideStepDocument(many=True))
     @action(detail=True, methods=["get"], filter_backends=[])
     def steps(self, request: Request, pk: int) -> Response:
-        """What a plan's steps set, the newest first, and what the cluster answered."""
+        """List a tide plan's steps.
+
+        Each figure that a layer's opening or closing made another one: from what, to what, and what the cluster
+        answered; the newest first, by the cluster's clock. A member sees those of the queues of their tenants.
+        """
         plan = self.get_object()
         rows = steps_of_plan(self.access, plan.cluster_id, plan.name)
         return self.sub_list(rows, TideStepDocument, newest_first=True)
@@ -124,7 +128,7 @@ class TidePlans(ReadView):
     )
     @kept
     def create(self, request: Request) -> Response:
-        """Make a plan. 202 with the change where approval is due; ``dry_run`` answers with the plan of the change."""
+        """Make a tide plan. Role: platform admin."""
         require_administrator(self.access)
         wanted = checked_body(TidePlanInput, request)
         cluster: Cluster = referred(visible_clusters(self.access), wanted.pop("cluster"), "/cluster", by="slug")
@@ -148,7 +152,7 @@ class TidePlans(ReadView):
         parameters=[IF_MATCH_NEEDED, DRY_RUN_PARAMETER],
     )
     def partial_update(self, request: Request, pk: int) -> Response:
-        """Change a plan (a merge patch); ``enabled`` switches it."""
+        """Change a tide plan. A merge patch; `enabled` switches the plan on and off. Role: platform admin."""
         plan = self.get_object()
         require_administrator(self.access)
         wanted = checked_body(TidePlanPatch, request)
@@ -161,7 +165,7 @@ class TidePlans(ReadView):
         parameters=[IF_MATCH_NEEDED, DRY_RUN_PARAMETER, REASON_IN_ADDRESS],
     )
     def destroy(self, request: Request, pk: int) -> Response:
-        """Delete a plan: the base holds again."""
+        """Delete a tide plan. The base quota holds again. Role: platform admin."""
         plan = self.get_object()
         require_administrator(self.access)
         in_address = reason_in_address(request)

@@ -58,7 +58,12 @@ class Tree(ScopedView):
         responses={(200, "application/json"): TREE_SCHEMA, (200, _YAML_TYPE): TREE_SCHEMA}, parameters=[FORMAT]
     )
     def get(self, request: Request, pk: int) -> HttpResponseBase:
-        """The tree, as JSON or as the YAML file."""
+        """Show a cluster's quota tree.
+
+        The intent of the cluster as far as it is in the caller's sight, as JSON, or with `format=yaml` as the file that
+        `manage.py tree export` and the console write: the same tree gives the same bytes. The ETag is another one for
+        another tree.
+        """
         cluster = self._cluster(pk)
         wanted = request.query_params.get("format", JSON)
         if wanted not in (JSON, YAML):
@@ -78,7 +83,15 @@ class Tree(ScopedView):
     )
     @kept
     def post(self, request: Request, pk: int) -> Response:
-        """Make the tree say what a file says; with `dry_run` only the plan of it."""
+        """Make the quota tree what a file says.
+
+        Give exactly one of `tree` (JSON, as the GET answers it) and `file` (the text of the YAML file). What it does
+        not name is deleted, as far as it is in the caller's sight; with `keep: true` it stays. All of it is one quota
+        change: the answer is the tree as it is then, or 202 with the change where that waits for approval. With
+        `dry_run=true` nothing is done and the answer is `{dry_run, plan}`: the difference, what is wrong with it, and
+        who has to approve it. A file that cannot be read is a 400 `invalid_tree` with the place of each fault. Role:
+        admin of the tenant.
+        """
         cluster = self._cluster(pk)
         require_writer(self.access)
         body = checked_body(TreeInput, request)

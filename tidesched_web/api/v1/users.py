@@ -25,6 +25,7 @@ from tidesched_web.api.body import checked_body
 from tidesched_web.api.filters import OneOf, ReferenceFilter, TextFilter, YesNoFilter
 from tidesched_web.api.v1.references import referred
 from tidesched_web.api.v1.serializers.changes import SayWhy
+from tidesched_web.api.v1.serializers.json_shapes import ref
 from tidesched_web.api.v1.serializers.owners import DeleteInput
 from tidesched_web.api.v1.serializers.users import (
     InvitedUserDocument,
@@ -56,9 +57,9 @@ class UserFilters(django_filters.FilterSet):
     """Filters of `users`."""
 
     username = TextFilter()
-    email = TextFilter(lookup_expr="iexact")
+    email = TextFilter(lookup_expr="iexact", label="The whole address, in small or large letters.")
     platform_role = OneOf(choices=[(role.value, role.label) for role in PlatformRole if role])
-    active = YesNoFilter(field_name="is_active")
+    active = YesNoFilter(field_name="is_active", label="`true`: those that may sign in; `false`: those that may not.")
     tenant = _OfTenant(relation="tenant", by="slug", among=visible_tenants)
 
 
@@ -84,7 +85,11 @@ class Users(ReadView):
     @extend_schema(request=UserInput, responses={201: InvitedUserDocument}, parameters=_WRITE)
     @write
     def create(self, request: Request) -> Response:
-        """Make an account without a password, and the link by which its person sets one. The link is shown once."""
+        """Invite a person.
+
+        Makes an account without a password and the link by which its person sets one. The link's address is in this
+        answer and nowhere else. An admin of a tenant invites into that one tenant. Role: admin of the tenant.
+        """
         wanted = checked_body(UserInput, request)
         memberships = self._memberships(wanted.pop("memberships", []))
         inviting = self._inviting(wanted["platform_role"], list(memberships))
@@ -109,20 +114,26 @@ class Users(ReadView):
     @extend_schema(request=UserPatch, responses=UserDocument, parameters=[DRY_RUN_PARAMETER])
     @write
     def partial_update(self, request: Request, pk: int) -> Response:
-        """Change name, address or the role on the platform; the last platform admin who can sign in stays one."""
+        """Change an account.
+
+        Name, address or role on the platform. The last platform admin who can sign in keeps the role (409). Role:
+        platform admin.
+        """
         user = self._administered()
         services.update_user(
             user=user, **checked_body(UserPatch, request), actor=self.access.actor, by=self.access.user_id
         )
         return self.changed(user)
 
-    @extend_schema(request=NoInput, responses={201: LinkDocument}, parameters=_WRITE)
+    @extend_schema(request={"application/json": ref("NoInput")}, responses={201: LinkDocument}, parameters=_WRITE)
     @action(detail=True, methods=["post"])
     @write
     def link(self, request: Request, pk: int) -> Response:
-        """A link for a new password, or a new invitation where the account has none yet; earlier links of it end.
+        """Make a link for a password.
 
-        An admin of a tenant repeats the invitation of an account that belongs to that tenant and was never used.
+        A link for a new password, or a new invitation where the account has no password yet. Earlier links of the
+        account end. An admin of a tenant repeats the invitation of a member who has never used it. Role: admin of the
+        tenant.
         """
         user = self.get_object()
         if self.access.administers:
@@ -141,7 +152,11 @@ class Users(ReadView):
     @action(detail=True, methods=["post"])
     @write
     def deactivate(self, request: Request, pk: int) -> Response:
-        """Switch the account off: no sign-in, and its tokens and links are dead. 409 for the last platform admin."""
+        """Deactivate an account.
+
+        No sign-in from now on; its tokens and links are dead. A reason is needed. 409 for the last platform admin.
+        Role: platform admin.
+        """
         user = self._administered()
         services.deactivate_user(user=user, **checked_body(SayWhy, request), actor=self.access.actor)
         return self.changed(user)
@@ -150,7 +165,10 @@ class Users(ReadView):
     @action(detail=True, methods=["post"])
     @write
     def activate(self, request: Request, pk: int) -> Response:
-        """Switch the account on again, with the rights and tokens that it had."""
+        """Activate an account.
+
+        The account may sign in again, with the rights and tokens that it had. Role: platform admin.
+        """
         user = self._administered()
         services.activate_user(user=user, **checked_body(DeleteInput, request), actor=self.access.actor)
         return self.changed(user)

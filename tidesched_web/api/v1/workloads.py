@@ -46,10 +46,12 @@ class GangFilters(django_filters.FilterSet):
     name = TextFilter()
     service_type = OneOf(choices=codes(ServiceType))
     state = OneOf(choices=GangState.choices)
-    phase = OneOf(choices=codes(GangPhase))
+    phase = OneOf(choices=codes(GangPhase), label="`status.phase` of the PodGroup, in Volcano's words.")
     reason = OneOf(field_name="reason_code", choices=codes(ReasonCode))
-    waiting = YesNoFilter(field_name="needs")
-    gone = YesNoFilter(field_name="gone_at", lookup_expr="isnull", exclude=True)
+    waiting = YesNoFilter(field_name="needs", label="`true`: gangs that ask for cards and have a place in the line.")
+    gone = YesNoFilter(
+        field_name="gone_at", lookup_expr="isnull", exclude=True, label="`true`: only those that left the cluster."
+    )
 
 
 _LIST_ONLY = (
@@ -106,11 +108,14 @@ class Gangs(ReadView):
     @extend_schema(responses=PodDocument(many=True))
     @action(detail=True, methods=["get"], filter_backends=[])
     def pods(self, request: Request, pk: int) -> Response:
-        """The members of a gang."""
+        """List a gang's pods. The members of a gang with their node and cards."""
         return self.sub_list(pods_of(self.get_object()), PodDocument)
 
     @extend_schema(responses=GangEventDocument(many=True))
     @action(detail=True, methods=["get"], filter_backends=[])
     def timeline(self, request: Request, pk: int) -> Response:
-        """What happened to a gang, the first event first."""
+        """List a gang's events.
+
+        What happened to the gang, the first event first: submitted, reasons, admitted, bound, reclaimed, finished.
+        """
         return self.sub_list(timeline_of(self.get_object()), GangEventDocument)

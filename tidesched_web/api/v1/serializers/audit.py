@@ -7,16 +7,14 @@ from typing import Any
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
-from tidesched_web.api.v1.serializers.briefs import AddressField
+from tidesched_web.api.v1.serializers.briefs import AddressField, ShownAsIs
+from tidesched_web.api.v1.serializers.json_shapes import AUDIT_STATE
 from tidesched_web.audit.sight import after_shown, content_hidden, tenants_shown
 
 
-@extend_schema_field({"$ref": "#/components/schemas/AuditState"})
-class StateField(serializers.Field[Any, Any, Any, Any]):
+@extend_schema_field(AUDIT_STATE, component_name="AuditState")
+class StateField(ShownAsIs):
     """What the object said before or after."""
-
-    def to_representation(self, value: Any) -> Any:
-        return value
 
 
 class AuditEntryDocument(serializers.Serializer[Any]):

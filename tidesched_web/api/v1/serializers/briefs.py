@@ -9,6 +9,8 @@ from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
+from tidesched_web.api.v1.serializers.json_shapes import CARDS, COUNT, map_of
+
 
 @extend_schema_field(OpenApiTypes.URI)
 class AddressField(serializers.Field[Any, Any, str, Any]):
@@ -27,15 +29,19 @@ class AddressField(serializers.Field[Any, Any, str, Any]):
         return lambda row: f"{above}/{row['id'] if isinstance(row, dict) else row.pk}/"
 
 
-@extend_schema_field({"type": "object", "additionalProperties": {"type": "number"}})
-class CountsField(serializers.Field[Any, Any, Any, Any]):
-    """Card name → count."""
+class ShownAsIs(serializers.Field[Any, Any, Any, Any]):
+    """JSON that is shown as it is kept; its shape is said by the field of the kind."""
 
     def to_representation(self, value: Any) -> Any:
         return value
 
 
-@extend_schema_field({"type": "object", "additionalProperties": {"type": "integer"}})
+@extend_schema_field(CARDS)
+class CountsField(ShownAsIs):
+    """Card name → count."""
+
+
+@extend_schema_field(map_of(COUNT))
 class WholeCountsField(CountsField):
     """Card name → whole number of cards."""
 

@@ -8,24 +8,22 @@ from typing import Any
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
-from tidesched_web.api.v1.serializers.briefs import AddressField, BriefCluster
+from tidesched_web.api.v1.serializers.briefs import AddressField, BriefCluster, ShownAsIs
+from tidesched_web.api.v1.serializers.json_shapes import CHANGE_ERRORS, CHANGE_FAILURE, ref
 from tidesched_web.api.v1.serializers.owners import ReferenceField
 from tidesched_web.changes.acts import Act, allowed_actions
 from tidesched_web.changes.models import CarryAct, CarryState, ChangeState
 from tidesched_web.common.calendar_bounds import OutOfCalendar, in_calendar
 
 
-@extend_schema_field({"$ref": "#/components/schemas/TreeEdits"})
-class EditsField(serializers.Field[Any, Any, Any, Any]):
+@extend_schema_field(ref("TreeEdits"))
+class EditsField(ShownAsIs):
     """Edits of a tree."""
 
     def to_internal_value(self, data: Any) -> Any:
         if not isinstance(data, dict):
             raise serializers.ValidationError("Edits are a map: object → merge patch of its document.")
         return data
-
-    def to_representation(self, value: Any) -> Any:
-        return value
 
 
 class MomentField(serializers.DateTimeField):
@@ -39,23 +37,17 @@ class MomentField(serializers.DateTimeField):
         return super().enforce_timezone(value)
 
 
-@extend_schema_field({"$ref": "#/components/schemas/ChangeFailure"})
-class FailureField(serializers.Field[Any, Any, Any, Any]):
+@extend_schema_field(CHANGE_FAILURE, component_name="ChangeFailure")
+class FailureField(ShownAsIs):
     """Why nothing was written, or which objects the cluster refused."""
 
-    def to_representation(self, value: Any) -> Any:
-        return value
 
-
-@extend_schema_field({"$ref": "#/components/schemas/ChangeErrors"})
-class ErrorsField(serializers.Field[Any, Any, Any, Any]):
+@extend_schema_field(CHANGE_ERRORS)
+class ErrorsField(ShownAsIs):
     """Why a change cannot be applied as it is."""
 
     def get_attribute(self, instance: Any) -> Any:
         return [] if instance.committed_at else (instance.plan or {}).get("errors", [])
-
-    def to_representation(self, value: Any) -> Any:
-        return value
 
 
 class CarriedDocument(serializers.Serializer[Any]):
@@ -121,7 +113,7 @@ class ChangeDocument(ChangeSummary):
         return [act.value for act in allowed_actions(change, self.context["access"])]
 
 
-PLAN_SCHEMA = {"$ref": "#/components/schemas/Plan"}
+PLAN_SCHEMA = ref("Plan")
 
 
 class ChangeInput(serializers.Serializer[Any]):

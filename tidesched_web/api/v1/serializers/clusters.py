@@ -7,7 +7,8 @@ from typing import Any
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
-from tidesched_web.api.v1.serializers.briefs import AddressField, BriefCluster, MemoryField, WholeCountsField
+from tidesched_web.api.v1.serializers.briefs import AddressField, BriefCluster, MemoryField, ShownAsIs, WholeCountsField
+from tidesched_web.api.v1.serializers.json_shapes import TAINT, TEXT, list_of, map_of
 from tidesched_web.clusters.models import CardKind, Cluster, ClusterMode
 from tidesched_web.scheduling.holds import STOPS, sending_stop
 from tidesched_web.scheduling.models import SessionState
@@ -65,7 +66,7 @@ class NewestSessionDocument(serializers.Serializer[Any]):
 
 
 class ClusterDocument(serializers.Serializer[Any]):
-    """A cluster."""
+    """A cluster with its mode, clock, guards, newest session and open alerts."""
 
     id = serializers.IntegerField()
     url = AddressField("clusters")
@@ -175,24 +176,18 @@ class CardTypeDocument(serializers.Serializer[Any]):
     version = serializers.IntegerField(help_text="Counts the edits by people.")
 
 
-@extend_schema_field({"type": "object", "additionalProperties": {"type": "string"}})
-class LabelsField(serializers.Field[Any, Any, Any, Any]):
+@extend_schema_field(map_of(TEXT))
+class LabelsField(ShownAsIs):
     """Labels of a Kubernetes object."""
 
-    def to_representation(self, value: Any) -> Any:
-        return value
 
-
-@extend_schema_field({"type": "array", "items": {"$ref": "#/components/schemas/Taint"}})
-class TaintsField(serializers.Field[Any, Any, Any, Any]):
+@extend_schema_field(list_of(TAINT))
+class TaintsField(ShownAsIs):
     """Taints of a node, as Kubernetes writes them."""
-
-    def to_representation(self, value: Any) -> Any:
-        return value
 
 
 class NodeDocument(serializers.Serializer[Any]):
-    """A node as last seen."""
+    """A node as the cluster last said it: its cards, cpu, memory, labels and taints."""
 
     id = serializers.IntegerField()
     url = AddressField("nodes")

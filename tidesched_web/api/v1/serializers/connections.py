@@ -7,9 +7,10 @@ from typing import Any
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
-from tidesched_web.api.document.tree_shapes import DNS_NAME, SUBDOMAIN
-from tidesched_web.api.v1.serializers.briefs import AddressField
+from tidesched_web.api.v1.serializers.briefs import AddressField, ShownAsIs
 from tidesched_web.api.v1.serializers.clusters import ClusterDocument
+from tidesched_web.api.v1.serializers.json_shapes import TEXT, ref
+from tidesched_web.api.v1.serializers.tree_shapes import DNS_NAME, SUBDOMAIN
 from tidesched_web.clusters import finding_words
 from tidesched_web.clusters.kubernetes.credential_facts import authorities
 from tidesched_web.clusters.models import Cluster, ClusterMode, ConnectionKind, ConnectionTest
@@ -19,6 +20,21 @@ API_ADDRESS = r"^https?://[^\s@\x00]+$"
 VISIBLE = r"^[!-~]+$"
 LEVEL_CHOICES = [(level, level) for level in ("good", "note", "warning", "failed")]
 VERDICT_CHOICES = [(verdict, verdict) for verdict in ("running", "good", "warning", "failed")]
+
+
+def _way(*names: str, without: tuple[str, ...]) -> dict[str, Any]:
+    """One of several ways to reach a cluster: what it needs, and what belongs to the others."""
+    asked = {name: {"const": True} if name == "in_cluster" else TEXT for name in names}
+    others = {name: {"const": False} if name == "in_cluster" else False for name in without}
+    return {"type": "object", "required": [*names], "properties": asked | others}
+
+
+# Members of the bodies below that depend on each other.
+CONNECTION_WAYS = [
+    _way("kubeconfig", without=("api_url", "in_cluster")),
+    _way("api_url", "token", without=("kubeconfig", "in_cluster")),
+    _way("in_cluster", without=("kubeconfig", "api_url")),
+]
 
 
 class ConnectionInput(serializers.Serializer[Any]):
@@ -86,12 +102,9 @@ class TestInput(serializers.Serializer[Any]):
     mode = serializers.ChoiceField(required=False, choices=ClusterMode.choices, help_text="Else the cluster's own.")
 
 
-@extend_schema_field({"$ref": "#/components/schemas/Facts3"})
-class ValuesField(serializers.Field[Any, Any, Any, Any]):
+@extend_schema_field(ref("Facts3"))
+class ValuesField(ShownAsIs):
     """The numbers and names that a sentence is made of."""
-
-    def to_representation(self, value: Any) -> Any:
-        return value
 
 
 class FindingDocument(serializers.Serializer[Any]):

@@ -55,7 +55,7 @@ class DriftActs(serializers.Serializer[Any]):
     """One decision about many objects of one cluster."""
 
     ids = serializers.ListField(
-        child=serializers.IntegerField(min_value=0, max_value=2**63 - 1), allow_empty=False, max_length=1000
+        child=serializers.IntegerField(min_value=0, max_value=2**63 - 1), min_length=1, max_length=1000
     )
     act = serializers.ChoiceField(choices=[("repush", "repush"), ("adopt", "adopt"), ("ignore", "ignore")])
     reason = serializers.CharField(max_length=1000, required=False, allow_blank=True, default="")

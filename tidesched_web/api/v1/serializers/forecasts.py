@@ -7,7 +7,7 @@ from typing import Any
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
-from tidesched_web.api.v1.serializers.workloads import NumbersField
+from tidesched_web.api.v1.serializers.workloads import REASON_CODES, NumbersField
 from tidesched_web.changes.forecast_selectors import Record
 from tidesched_web.changes.forecasts import KINDS
 from tidesched_web.changes.models import ForecastState
@@ -16,7 +16,7 @@ from tidesched_web.changes.models import ForecastState
 class WhyDocument(serializers.Serializer[Any]):
     """The reason that the gang had when it was missed; of an overtaken one ``numbers.change`` is the other change."""
 
-    code = serializers.CharField(allow_blank=True)
+    code = serializers.ChoiceField(choices=REASON_CODES, allow_blank=True)
     numbers = NumbersField()
     message = serializers.CharField(allow_blank=True)
 

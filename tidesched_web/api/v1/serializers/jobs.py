@@ -7,7 +7,8 @@ from typing import Any
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
-from tidesched_web.api.v1.serializers.briefs import AddressField, BriefCluster
+from tidesched_web.api.v1.serializers.briefs import AddressField, BriefCluster, ShownAsIs
+from tidesched_web.api.v1.serializers.json_shapes import JOB_RESULT
 from tidesched_web.jobs.models import Job, JobKind, JobState
 
 
@@ -51,12 +52,9 @@ class JobSummary(serializers.Serializer[Any]):
         return job.open and job.cancel_asked_at is not None
 
 
-@extend_schema_field({"$ref": "#/components/schemas/JobResult"})
-class ResultField(serializers.Field[Any, Any, Any, Any]):
+@extend_schema_field(JOB_RESULT, component_name="JobResult")
+class ResultField(ShownAsIs):
     """What a job has found so far."""
-
-    def to_representation(self, value: Any) -> Any:
-        return value
 
 
 class JobDocument(JobSummary):

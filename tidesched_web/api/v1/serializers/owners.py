@@ -8,8 +8,9 @@ from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 from tidesched_web.accounts.models import TenantRole
-from tidesched_web.api.document.tree_shapes import STORABLE_NAMES
-from tidesched_web.api.v1.serializers.briefs import AddressField, BriefTenant
+from tidesched_web.api.v1.serializers.briefs import AddressField, BriefTenant, ShownAsIs
+from tidesched_web.api.v1.serializers.json_shapes import ref
+from tidesched_web.api.v1.serializers.tree_shapes import STORABLE_NAMES
 
 # Digits that are an id for sure, and the longest name of anything that a body refers to.
 MOST_DIGITS, LONGEST_NAME = 18, 253
@@ -24,7 +25,7 @@ MOST_DIGITS, LONGEST_NAME = 18, 253
         ],
     }
 )
-class ReferenceField(serializers.Field[Any, Any, Any, Any]):
+class ReferenceField(ShownAsIs):
     """Another object by its id, or by its slug or name."""
 
     def to_internal_value(self, data: Any) -> int | str:
@@ -42,9 +43,6 @@ class ReferenceField(serializers.Field[Any, Any, Any, Any]):
             return 0 <= data < 2**63
         return 0 < len(data) <= LONGEST_NAME and "\x00" not in data
 
-    def to_representation(self, value: Any) -> Any:
-        return value
-
 
 class ReasonMixin(serializers.Serializer[Any]):
     """Every write may say why."""
@@ -60,27 +58,24 @@ class ReasonMixin(serializers.Serializer[Any]):
         "named stays), or `{cluster: {service_type: {card_quota, cpu_milli, memory_bytes}}}` as a merge patch: null "
         "takes a limit away.",
         "oneOf": [
-            {"type": "array", "minItems": 1, "items": {"$ref": "#/components/schemas/LimitRow"}},
+            {"type": "array", "minItems": 1, "items": ref("LimitRow")},
             {
                 "type": "object",
                 "minProperties": 1,
                 "maxProperties": 1,
                 **STORABLE_NAMES,
-                "additionalProperties": {"$ref": "#/components/schemas/QuotaEdit"},
+                "additionalProperties": ref("QuotaEdit"),
             },
         ],
     }
 )
-class QuotaField(serializers.Field[Any, Any, Any, Any]):
+class QuotaField(ShownAsIs):
     """The quota of a tenant or project."""
 
     def to_internal_value(self, data: Any) -> Any:
         if not isinstance(data, list | dict):
             raise serializers.ValidationError("Rows as in the document, or a map by cluster.")
         return data
-
-    def to_representation(self, value: Any) -> Any:
-        return value
 
 
 class DeleteInput(ReasonMixin):

@@ -7,24 +7,33 @@ from typing import Any
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
-from tidesched_web.api.v1.serializers.briefs import AddressField, BriefCluster, BriefSession
+from tidesched_web.api.v1.serializers.briefs import AddressField, BriefCluster, BriefSession, ShownAsIs
+from tidesched_web.api.v1.serializers.json_shapes import ALERT_NUMBERS, CARDS, ref
 from tidesched_web.scheduling.models import (
     AlertSeverity,
     DecisionKind,
     DecisionState,
+    ReachState,
     ReclaimMaker,
     ReclaimSource,
     ReclaimState,
     SessionState,
 )
 
+_REACH_CODES = [f"cluster_{state}" for state in ReachState.values if state != ReachState.CONNECTED]
+ALERT_CODES = [
+    (code, code)
+    for code in (
+        "quota_over_hardware", "node_lost", "node_not_ready", "node_recut", "foreign_scheduler", "partial_reclaim",
+        "policy_invalid", "session_failed", "no_policy", "card_lost", "quota_without_card", "drift", "push_refused",
+        *_REACH_CODES, "promise_unused", "audit_broken", "eviction_budget",
+    )
+]  # fmt: skip
 
-@extend_schema_field({"type": "object", "additionalProperties": {"type": "number"}})
-class TimingsField(serializers.Field[Any, Any, Any, Any]):
+
+@extend_schema_field(CARDS)
+class TimingsField(ShownAsIs):
     """Name of a step → milliseconds, or name of a thing → how many."""
-
-    def to_representation(self, value: Any) -> Any:
-        return value
 
 
 class SessionDocument(serializers.Serializer[Any]):
@@ -193,12 +202,9 @@ class RefusedDocument(serializers.Serializer[Any]):
     rule = serializers.CharField()
 
 
-@extend_schema_field({"$ref": "#/components/schemas/Instead"})
-class InsteadField(serializers.Field[Any, Any, Any, Any]):
+@extend_schema_field(ref("Facts4"))
+class InsteadField(ShownAsIs):
     """Session, what was found (reclaims, places, waits, stands, unseen), sums, and the reclaims themselves."""
-
-    def to_representation(self, value: Any) -> Any:
-        return value
 
 
 class ReclaimDocument(serializers.Serializer[Any]):
@@ -254,12 +260,9 @@ class UsagePointDocument(serializers.Serializer[Any]):
     elastic = serializers.FloatField()
 
 
-@extend_schema_field({"$ref": "#/components/schemas/AlertNumbers"})
-class FiguresField(serializers.Field[Any, Any, Any, Any]):
+@extend_schema_field(ALERT_NUMBERS, component_name="AlertNumbers")
+class FiguresField(ShownAsIs):
     """Name → figure."""
-
-    def to_representation(self, value: Any) -> Any:
-        return value
 
 
 class AlertDocument(serializers.Serializer[Any]):
@@ -270,7 +273,7 @@ class AlertDocument(serializers.Serializer[Any]):
     display = serializers.SerializerMethodField()
     cluster = BriefCluster(allow_null=True, help_text="Null for the platform itself.")
     key = serializers.CharField()
-    code = serializers.CharField()
+    code = serializers.ChoiceField(choices=ALERT_CODES)
     severity = serializers.ChoiceField(choices=AlertSeverity.choices)
     state = serializers.ChoiceField(
         choices=[("open", "open"), ("acknowledged", "acknowledged"), ("resolved", "resolved")]

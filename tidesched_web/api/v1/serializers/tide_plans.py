@@ -7,16 +7,16 @@ from typing import Any
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
-from tidesched_web.api.document.tree_shapes import LAYERS, PLAN_NAME
 from tidesched_web.api.v1.serializers.briefs import AddressField, BriefCluster
+from tidesched_web.api.v1.serializers.json_shapes import NAME, TEXT, list_of, ref
 from tidesched_web.api.v1.serializers.owners import ReferenceField
+from tidesched_web.api.v1.serializers.tree_shapes import LAYERS, PLAN_NAME
 from tidesched_web.quota.models import TideAnswer
 
-_LAYERS = LAYERS
-_EXCEPTIONS = {"$ref": "#/components/schemas/TideExceptions"}
+_EXCEPTIONS = ref("TideExceptions")
 
 
-@extend_schema_field(_LAYERS)
+@extend_schema_field(LAYERS)
 class LayersField(serializers.JSONField):
     """The layers of a plan; the services look at them."""
 
@@ -63,7 +63,7 @@ class TidePlanDocument(serializers.Serializer[Any]):
     warnings = serializers.SerializerMethodField()
     version = serializers.IntegerField()
 
-    @extend_schema_field(_LAYERS)
+    @extend_schema_field(LAYERS)
     def get_layers(self, plan: Any) -> Any:
         return self.context["plans"][plan.pk].layers
 
@@ -71,11 +71,11 @@ class TidePlanDocument(serializers.Serializer[Any]):
     def get_hidden_queues(self, plan: Any) -> int:
         return int(self.context["plans"][plan.pk].hidden)
 
-    @extend_schema_field({"type": "array", "items": {"type": "string"}})
+    @extend_schema_field(list_of(TEXT))
     def get_open_layers(self, plan: Any) -> list[str]:
         return list(self.context["plans"][plan.pk].open)
 
-    @extend_schema_field({"type": ["string", "null"], "format": "date-time"})
+    @extend_schema_field({**NAME, "format": "date-time"})
     def get_next_change(self, plan: Any) -> str | None:
         moment = self.context["plans"][plan.pk].next_change
         return moment.isoformat() if moment else None

@@ -7,9 +7,10 @@ from typing import Any
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
-from tidesched_web.api.document.tree_shapes import CARD_NAME, DNS_NAME, MOST_AMOUNT, SUBDOMAIN
-from tidesched_web.api.v1.serializers.briefs import AddressField, BriefCluster
+from tidesched_web.api.v1.serializers.briefs import AddressField, BriefCluster, ShownAsIs
+from tidesched_web.api.v1.serializers.json_shapes import ref
 from tidesched_web.api.v1.serializers.owners import ReasonMixin, ReferenceField
+from tidesched_web.api.v1.serializers.tree_shapes import CARD_NAME, DNS_NAME, MOST_AMOUNT, SUBDOMAIN
 from tidesched_web.changes.documents import MOST_ALIASES
 from tidesched_web.clusters.models import CardKind
 from tidesched_web.common.models import ServiceType
@@ -19,18 +20,15 @@ PREEMPTION = [("PreemptLowerPriority", "PreemptLowerPriority"), ("Never", "Never
 WANTED_STATES = [("Open", "Open"), ("Closed", "Closed")]
 
 
-@extend_schema_field({"$ref": "#/components/schemas/CardCounts"})
-class CardQuotaField(serializers.Field[Any, Any, Any, Any]):
+@extend_schema_field(ref("CardCounts"))
+class CardQuotaField(ShownAsIs):
     """Card name → count. In a PATCH a merge patch: null takes a card away, a card that is left out stays."""
 
     def to_internal_value(self, data: Any) -> Any:
         return data
 
-    def to_representation(self, value: Any) -> Any:
-        return value
 
-
-@extend_schema_field({"$ref": "#/components/schemas/QuantitiesEdit"})
+@extend_schema_field(ref("QuantitiesEdit"))
 class QuantitiesField(CardQuotaField):
     """Resource → quantity as Kubernetes writes it; a merge patch."""
 

@@ -7,20 +7,20 @@ from typing import Any
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
-TREE_SCHEMA = {"$ref": "#/components/schemas/Tree"}
+from tidesched_web.api.v1.serializers.briefs import ShownAsIs
+from tidesched_web.api.v1.serializers.json_shapes import ref
+
+TREE_SCHEMA = ref("Tree")
 
 
 @extend_schema_field(TREE_SCHEMA)
-class TreeField(serializers.Field[Any, Any, Any, Any]):
+class TreeField(ShownAsIs):
     """A tree: section → name → document."""
 
     def to_internal_value(self, data: Any) -> Any:
         if not isinstance(data, dict):
             raise serializers.ValidationError("A tree is a map with sections such as queues.")
         return data
-
-    def to_representation(self, value: Any) -> Any:
-        return value
 
 
 class TreeInput(serializers.Serializer[Any]):

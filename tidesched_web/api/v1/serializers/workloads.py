@@ -8,11 +8,15 @@ from django.utils import timezone
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
-from tidesched_web.api.v1.serializers.briefs import AddressField, BriefCluster, CountsField, MemoryField
+from tidesched_web.api.v1.serializers.briefs import AddressField, BriefCluster, CountsField, MemoryField, ShownAsIs
+from tidesched_web.api.v1.serializers.json_shapes import REASON_NUMBERS, ref
+from tidesched_web.engine.model import ReasonCode
 from tidesched_web.workloads.models import Gang, GangEventKind, GangState
 from tidesched_web.workloads.reason_figures import as_of
 from tidesched_web.workloads.remedies import remedy_of
 from tidesched_web.workloads.sight import shown_reason, shown_remedy
+
+REASON_CODES = [(code.value, code.value) for code in ReasonCode]
 
 
 class GangQueueDocument(serializers.Serializer[Any]):
@@ -24,20 +28,14 @@ class GangQueueDocument(serializers.Serializer[Any]):
     name = serializers.CharField()
 
 
-@extend_schema_field({"$ref": "#/components/schemas/ReasonNumbers"})
-class NumbersField(serializers.Field[Any, Any, Any, Any]):
+@extend_schema_field(REASON_NUMBERS, component_name="ReasonNumbers")
+class NumbersField(ShownAsIs):
     """The figures behind a reason: resource, requested, limit, allocated, inqueue, free, short, holders, nodes."""
 
-    def to_representation(self, value: Any) -> Any:
-        return value
 
-
-@extend_schema_field({"$ref": "#/components/schemas/Facts4"})
-class DetailField(serializers.Field[Any, Any, Any, Any]):
+@extend_schema_field(ref("Facts4"))
+class DetailField(ShownAsIs):
     """What a point of a timeline says: of a reason its code and figures, of a move where to."""
-
-    def to_representation(self, value: Any) -> Any:
-        return value
 
 
 class RemedyDocument(serializers.Serializer[Any]):
@@ -90,7 +88,7 @@ class ReasonDocument(serializers.Serializer[Any]):
     changes that were tried helps, and ``numbers.short`` what is missing.
     """
 
-    code = serializers.CharField()
+    code = serializers.ChoiceField(choices=REASON_CODES)
     numbers = NumbersField()
     message = serializers.CharField()
     figures_of = FiguresOfDocument(allow_null=True)

@@ -1,0 +1,71 @@
+"""Parts that many operations have, each a component: parameters, and the headers of answers of success."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from typing import Any
+
+_JSON = "application/json"
+_SCHEMAS = "#/components/schemas/"
+_REPLAYED = "Idempotency-Replayed"
+_HEADERS: dict[str, dict[str, Any]] = {
+    "ETag": {
+        "description": "The version of what the answer holds: send it as `If-Match`. A dry run may go without.",
+        "schema": {"type": "string", "pattern": r'^"[0-9]+"$', "example": '"1"'},
+    },
+    "Location": {
+        "description": "The address of what was made or begun.",
+        "schema": {"type": "string", "format": "uri", "example": "https://tidesched.example/api/v1/jobs/1/"},
+    },
+    _REPLAYED: {
+        "description": "There where the answer is the one that the first request under this `Idempotency-Key` got.",
+        "schema": {"type": "string", "enum": ["true"]},
+    },
+}
+# Answers whose ETag is no `version` of the document: the number of the newest policy, the figure of a tree.
+_OTHER_VERSIONS = ("PolicyDocument", "Tree")
+# What is taken up at once, or is a link to another page, has no address of its own.
+_NO_PLACE = ("DriftDocument", "LinkDocument")
+_MANY = 3
+
+
+def add_to(result: dict[str, Any]) -> None:
+    """State the headers of each answer of success; refer to the parameters of several operations."""
+    operations = [one for item in result["paths"].values() for one in item.values()]
+    result["components"]["headers"] = _HEADERS
+    for operation in operations:
+        keyed = any(one["name"] == "Idempotency-Key" for one in operation.get("parameters", ()))
+        for status in {"200", "201", "202"} & operation["responses"].keys():
+            answer = operation["responses"][status]
+            if found := _headers(status, answer, result["components"]["schemas"], keyed=keyed):
+                answer["headers"] = {name: {"$ref": f"#/components/headers/{name}"} for name in found}
+    _share_parameters([one["parameters"] for one in operations if "parameters" in one], result["components"])
+
+
+def _headers(status: str, answer: dict[str, Any], schemas: dict[str, Any], *, keyed: bool) -> list[str]:
+    schema = answer.get("content", {}).get(_JSON, {}).get("schema", {})
+    # The answer to a dry run is one of several.
+    names = [str(one.get("$ref", "")).removeprefix(_SCHEMAS) for one in schema.get("anyOf", [schema])]
+    versioned = any("version" in schemas.get(name, {}).get("properties", {}) for name in names)
+    found = ["ETag"] if versioned or {*_OTHER_VERSIONS} & {*names} else []
+    found += ["Location"] if status != "200" and "$ref" in schema and names[0] not in _NO_PLACE else []
+    return found + ([_REPLAYED] if keyed and names != ["DryRun"] else [])
+
+
+def _share_parameters(lists: list[list[dict[str, Any]]], components: dict[str, Any]) -> None:
+    uses = Counter(json.dumps(one, sort_keys=True) for parameters in lists for one in parameters)
+    names: dict[str, str] = {}
+    taken: Counter[str] = Counter()
+    for form, count in uses.items():
+        if count >= _MANY:
+            one = json.loads(form)
+            taken[one["name"]] += 1
+            names[form] = f"{one['name']}-{taken[one['name']]}" if taken[one["name"]] > 1 else one["name"]
+            components.setdefault("parameters", {})[names[form]] = one
+    for parameters in lists:
+        forms = [json.dumps(one, sort_keys=True) for one in parameters]
+        parameters[:] = [
+            {"$ref": f"#/components/parameters/{names[form]}"} if form in names else one
+            for form, one in zip(forms, parameters, strict=True)
+        ]
