@@ -91,10 +91,9 @@ def _number_rows() -> None:
 
 def normalised(text: str) -> str:
     """Without random texts, fractions of seconds and numbers of rows."""
-    text = _NUMBER.sub(_table_of, text)
     for pattern, said in _VOLATILE:
         text = pattern.sub(said, text)
-    return text
+    return _NUMBER.sub(_table_of, text)
 
 
 def _table_of(match: re.Match[str]) -> str:
