@@ -112,7 +112,7 @@ def function_at(plugin: Plugin, point: str, *, nodes: int) -> Callable[..., Any]
     quick: dict[str, Any] = {"node_order": node_order, "task_predicate": task_predicate}
     function = quick.get(point, ask)
     function.__self__ = plugin  # as a bound method has it
-    return function  # type: ignore[no-any-return]
+    return function  # type: ignore[no-any-return]  # it is Any so that __self__ can be set on it
 
 
 @cache
