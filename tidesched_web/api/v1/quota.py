@@ -132,7 +132,7 @@ class PriorityClasses(TreeWrites):
     )
     @kept
     def create(self, request: Request) -> Response:
-        """Make a priority class. Role: platform admin."""
+        """Make a priority class. By a quota change, which may wait for approval. Role: platform admin."""
         require_administrator(self.access)
         wanted = checked_body(PriorityClassInput, request)
         cluster, name, reason = self.cluster_of(wanted), wanted.pop("name"), wanted.pop("reason", "")

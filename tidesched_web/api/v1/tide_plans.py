@@ -124,7 +124,7 @@ class TidePlans(ReadView):
     )
     @kept
     def create(self, request: Request) -> Response:
-        """Make a tide plan. Role: platform admin."""
+        """Make a tide plan. By a quota change, which may wait for approval. Role: platform admin."""
         require_administrator(self.access)
         wanted = checked_body(TidePlanInput, request)
         cluster: Cluster = referred(visible_clusters(self.access), wanted.pop("cluster"), "/cluster", by="slug")
