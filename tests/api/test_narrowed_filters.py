@@ -60,6 +60,9 @@ def test_one_request_does_not_take_filters_from_the_next(world):
         ("alerts/?code=drifts", ("/code", "did you mean drift?", "quota_over_hardware")),
         ("drift/?kind=queue", ("/kind", "did you mean Queue?", "PriorityClass")),
         ("reclaims/?action=reclaims", ("/action", "did you mean reclaim?", "gangpreempt")),
+        ("card-types/?kind=10%25s", ("/kind", "'10%s'", "Known: whole")),
+        ("gangs/?waiting=%25", ("/waiting", "'%'", "true or false")),
+        ("sessions/?to=%25d", ("/to", "'%d'", "ISO 8601")),
         ("sessions/?to=2026-13-01", ("/to", "'2026-13-01'", "ISO 8601")),
     ],
 )

@@ -72,16 +72,21 @@ class ReferenceFilter(django_filters.CharFilter):
 MOMENT = "a moment in ISO 8601 is meant, such as 2026-03-05T03:14:00Z (without a zone: UTC)."
 
 
+def _refusal(said: str, code: str = "invalid") -> forms.ValidationError:
+    """The sentence is a parameter: a value in it may have percent signs, which a message means as places."""
+    return forms.ValidationError("%(said)s", code=code, params={"said": said})
+
+
 class _UtcField(django_filters.fields.IsoDateTimeField):
     def to_python(self, value: Any) -> dt.datetime | None:
         try:
             found: dt.datetime | None = super().to_python(value)
         except forms.ValidationError:
-            raise forms.ValidationError(f"{str(value)[:80]!r}: {MOMENT}", code="invalid") from None
+            raise _refusal(f"{str(value)[:80]!r}: {MOMENT}") from None
         try:
             return found and in_calendar(found, value)
         except OutOfCalendar as error:
-            raise forms.ValidationError(str(error), code="invalid") from None
+            raise _refusal(str(error)) from None
 
 
 class TimeFilter(django_filters.IsoDateTimeFilter):
@@ -131,7 +136,7 @@ class _OneOfField(django_filters.fields.ChoiceField):
             known = [str(code) for code, _label in self.choices if code != ""]
             near = nearest(str(value), known)
             said = f"{str(value)[:80]!r} is none of the known values" + (f"; did you mean {near}?" if near else ".")
-            raise forms.ValidationError(f"{said} Known: {', '.join(known)}.", code="invalid_choice")
+            raise _refusal(f"{said} Known: {', '.join(known)}.", code="invalid_choice")
         super().validate(value)
 
 
@@ -157,7 +162,7 @@ class _TrueOrFalse(forms.NullBooleanField):
         if value is None:
             return None
         if value not in _BOOLEANS:
-            raise forms.ValidationError(f"{str(value)[:80]!r}: true or false is meant.", code="invalid")
+            raise _refusal(f"{str(value)[:80]!r}: true or false is meant.")
         return _BOOLEANS[value]
 
 

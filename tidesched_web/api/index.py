@@ -29,7 +29,7 @@ class Index(APIView):
     metadata_class = None
     routes: ClassVar[Sequence[tuple[str, str]]] = ()  # (name in the answer, name of the route)
 
-    @extend_schema(operation_id="index", responses={200: _ADDRESSES})
+    @extend_schema(operation_id="index", tags=["index"], responses={200: _ADDRESSES})
     def get(self, request: Request) -> Response:
         """List the collections.
 

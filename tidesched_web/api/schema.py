@@ -14,8 +14,8 @@ from rest_framework.renderers import BaseRenderer
 from rest_framework.request import Request
 
 from tidesched_web.api.document import examples, refusals, request_forms, shared_parts, stream
-from tidesched_web.api.document.introduction import INTRODUCTION, TAGS
-from tidesched_web.api.document.served import served
+from tidesched_web.api.document.introduction import INTRODUCTION
+from tidesched_web.api.document.served import document, served
 from tidesched_web.api.filters import refuse_unknown
 from tidesched_web.api.v1.serializers import json_shapes, tree_shapes
 from tidesched_web.api.v1.serializers.connections import CONNECTION_WAYS
@@ -27,8 +27,11 @@ COMPONENTS = {**json_shapes.COMPONENTS, **tree_shapes.COMPONENTS, "Problem": ref
 def complete(result: dict[str, Any], **_: Any) -> dict[str, Any]:
     """Add what belongs to no single view: introduction, groups, refusals, the stream and the examples."""
     result["info"]["description"] = INTRODUCTION
-    result["tags"] = [{"name": name, "description": text} for name, text in TAGS.items()]
     result["paths"][stream.PATH] = stream.path_item()
+    operations = [operation for item in result["paths"].values() for operation in item.values()]
+    # A group is told by its first operation, which lists what the others are about.
+    groups = {one["tags"][0]: one["description"].partition("\n\n")[0] for one in reversed(operations)}
+    result["tags"] = [{"name": name, "description": groups[name]} for name in sorted(groups)]
     components = result.setdefault("components", {})
     components.setdefault("schemas", {}).update(copy.deepcopy(COMPONENTS))
     for name in ("ConnectionInput", "ClusterInput"):
@@ -81,7 +84,7 @@ class SchemaPage(SpectacularSwaggerSplitView):
         """The page, with the list of its groups; or its script, which the framework serves at the same address."""
         response = super().get(request, *args, **kwargs)
         if isinstance(response.data, dict):
-            response.data["tags"] = list(TAGS)
+            response.data["tags"] = [group["name"] for group in document()["tags"]]
         return response
 
     url_self = None

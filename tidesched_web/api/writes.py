@@ -24,38 +24,23 @@ IDEMPOTENCY = OpenApiParameter(
     OpenApiParameter.HEADER,
     description="Send again without doing it twice.",
 )
-_ETAG = {"type": "string", "pattern": rf"^(\*|{_TAG.pattern})$", "example": '"1"'}
-IF_MATCH = OpenApiParameter(
-    "If-Match", _ETAG, OpenApiParameter.HEADER, description="The ETag that you looked at; a stale one is answered 412."
-)
+
+
+def _if_match(otherwise: str, example: str = '"1"', *, required: bool = False) -> OpenApiParameter:
+    form = {"type": "string", "pattern": rf"^(\*|{_TAG.pattern})$", "example": example}
+    text = f"The ETag that you looked at{otherwise}"
+    return OpenApiParameter("If-Match", form, OpenApiParameter.HEADER, required=required, description=text)
+
+
+IF_MATCH = _if_match("; a stale one is answered 412.")
 # What a dry run may go without is optional in the document, which cannot say that one parameter asks for another.
-IF_MATCH_NEEDED = OpenApiParameter(
-    "If-Match",
-    _ETAG,
-    OpenApiParameter.HEADER,
-    description="The ETag that you looked at: without one 428, but for a dry run; with a stale one 412.",
+IF_MATCH_NEEDED = _if_match(": without one 428, but for a dry run; with a stale one 412.")
+IF_MATCH_OF_QUOTA = _if_match("; stale: 412. With `quota` it is needed: without one 428, but for a dry run.")
+IF_MATCH_OF_TREE = _if_match(
+    ", or `*` where the file is right whatever the tree says: without one 428, but for a dry run; stale: 412.",
+    example="*",
 )
-IF_MATCH_OF_QUOTA = OpenApiParameter(
-    "If-Match",
-    _ETAG,
-    OpenApiParameter.HEADER,
-    description="The ETag that you looked at; a stale one is answered 412. With `quota` it is needed: without one 428, "
-    "but for a dry run.",
-)
-IF_MATCH_OF_TREE = OpenApiParameter(
-    "If-Match",
-    _ETAG | {"example": "*"},
-    OpenApiParameter.HEADER,
-    description="The ETag of the tree that you looked at, or `*` where the file is right whatever the tree says: "
-    "without one 428, but for a dry run; with a stale one 412.",
-)
-IF_MATCH_ALWAYS = OpenApiParameter(
-    "If-Match",
-    _ETAG,
-    OpenApiParameter.HEADER,
-    required=True,
-    description="The ETag that you looked at: without one 428, with a stale one 412.",
-)
+IF_MATCH_ALWAYS = _if_match(": without one 428, with a stale one 412.", required=True)
 REASON_IN_ADDRESS = OpenApiParameter("reason", str, description="Why, where no body is sent.")
 DRY_RUN_PARAMETER = OpenApiParameter(
     DRY_RUN, bool, description="Check and answer as if it were done, with `dry_run: true`, and do nothing."

@@ -16,8 +16,6 @@ from tidesched_web.api.writes import DRY_RUN
 if TYPE_CHECKING:
     from tidesched_web.api.views import ReadView, ScopedView
 
-_INDEX_TAG = "index"
-
 
 class DocumentedSchema(AutoSchema):
     """The first sentence of a handler's docstring is the summary of its operation, the rest the description.
@@ -58,13 +56,6 @@ class DocumentedSchema(AutoSchema):
     def get_auth(self) -> list[dict[str, Any]]:
         super().get_auth()  # which describes the ways to sign in
         return security(self._scopes())
-
-    def get_tags(self) -> list[str]:
-        return super().get_tags() or [_INDEX_TAG]
-
-    def get_filter_backends(self) -> list[Any]:
-        """Filters are those of the list itself: another act of the view does not take them."""
-        return super().get_filter_backends() if self._action() == "list" else []
 
     def _action(self) -> str:
         return getattr(self.view, "action", self.method.lower())

@@ -1,7 +1,6 @@
 """One example for each operation: the body of a request as it is written, else an answer made from its schema.
 
-Each is a component, named like its schema, so that it stands in the document once. They tell one small story: of tenant
-acme, its queues and a gang that waits for cards.
+Each is a component, named like its schema. They tell one small story of tenant acme, its queues and their cards.
 """
 
 from __future__ import annotations
@@ -16,10 +15,8 @@ _CARD = "NVIDIA-H200"
 VERSION, BASE_VERSION, DRIFT_IDS = 1, 12, (301, 302)
 _WHY = "Launch of the chat assistant"
 _EDITS = {"queue/acme-online": {"card_quota": {_CARD: 8}}}
-_LAYER = {
-    "name": "night", "days": ["mon", "tue", "wed", "thu", "fri"], "start": "22:00", "end": "07:00",
-    "quota": {"acme-train": {_CARD: {"add": 1}}},
-}  # fmt: skip
+_MORE = {"acme-train": {_CARD: {"add": 1}}}
+_LAYER = {"name": "night", "days": ["mon", "tue"], "start": "22:00", "end": "07:00", "quota": _MORE}
 _KUBECONFIG = """\
 apiVersion: v1
 kind: Config
@@ -63,9 +60,7 @@ REQUESTS: dict[str, dict[str, Any]] = {
     "TenantInput": {"slug": "lumen", "name": "Lumen"},
     "TenantPatch": {"name": "Acme", "quota": {"east": {"inference": {"card_quota": {_CARD: 7}}}}, "reason": _WHY},
     "TestInput": {"mode": "quota"},
-    "TidePlanInput": {
-        "cluster": "east", "name": "nights", "time_zone": "Asia/Shanghai", "layers": [_LAYER], "reason": _WHY,
-    },
+    "TidePlanInput": {"cluster": "east", "name": "nights", "layers": [_LAYER], "reason": _WHY},
     "TidePlanPatch": {"enabled": False, "reason": "Holidays"},
     "TokenInput": {"name": "platform", "scopes": ["quota:read", "reclaim:read"], "expires": "90d", "tenant": "acme"},
     "TreeInput": {"tree": {"format": 1, "queues": {"acme-search": _QUEUE}}, "keep": True, "reason": _WHY},
@@ -78,11 +73,10 @@ VALUES: dict[str, Any] = {
     "actor": "user:mei", "api_url": "https://east.example:6443", "base_version": BASE_VERSION, "card": _CARD,
     "card_quota": {_CARD: 8}, "cards": {_CARD: 4.0}, "chain": "platform", "created_by": "user:mei",
     "display": "acme-online", "edits": _EDITS, "effective_quota": {_CARD: 8}, "email": "mei@acme.example",
-    "exceptions": {}, "failure": None, "gang": "acme/chat-7b", "impact": None, "instead": None, "layers": [_LAYER],
+    "failure": None, "gang": "acme/chat-7b", "impact": None, "instead": None, "layers": [_LAYER],
     "memory_bytes": 274877906944, "name": "acme-online", "namespace": "acme", "next": None, "node": "gpu-node-07",
     "numbers": {}, "object_type": "queue", "previous": None, "queue": "acme-online", "reason": _WHY,
-    "reclaimer": "acme/chat-7b", "resource": "nvidia.com/gpu", "result": None, "server": None, "slug": "acme",
-    "time_zone": "Asia/Shanghai", "username": "mei", "version": VERSION,
+    "resource": "nvidia.com/gpu", "result": None, "server": None, "slug": "acme", "username": "mei", "version": VERSION,
 }  # fmt: skip
 _BY_FORMAT = {"date-time": "2026-03-01T12:00:00Z", "date": "2026-03-01", "uri": "https://tidesched.example/api/v1/"}
 _BY_TYPE: dict[str, Any] = {"string": "", "integer": 1, "number": 1.0, "boolean": False, "null": None}

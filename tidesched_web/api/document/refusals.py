@@ -8,14 +8,8 @@ from tidesched_web.api.problem_json import CONTENT_TYPE
 from tidesched_web.api.v1.serializers.json_shapes import COUNT, TEXT, extended, further_facts, list_of, ref
 from tidesched_web.common.errors import STATUS_OF
 
-_AT_FAULT = extended(
-    {
-        "pointer": {**TEXT, "description": "JSON pointer into the request, or `/` and a parameter."},
-        "code": TEXT,
-        "detail": TEXT,
-    },
-    *("pointer", "code", "detail"),
-)
+_POINTER = {**TEXT, "description": "JSON pointer into the request, or `/` and a parameter."}
+_AT_FAULT = extended({"pointer": _POINTER, "code": TEXT, "detail": TEXT}, "pointer", "code", "detail")
 PROBLEM: dict[str, Any] = {
     "type": "object",
     "description": "What went wrong (RFC 9457). `code` is stable; further members hold figures.",
@@ -36,28 +30,20 @@ PROBLEM: dict[str, Any] = {
 
 # status → name of the component, what it means
 _REFUSALS = {
-    400: ("Invalid", ("The form of a parameter or of the body is wrong, or it names what is not there or is against a "
-          "rule; `code` tells which, `errors` names each place.")),
+    400: ("Invalid", "The form is wrong, or what is named is not there, or a rule is against it: `code` tells which."),
     401: ("NotSignedIn", "Neither a live token nor a session."),
-    403: ("NotAllowed", ("The token lacks the scope (`missing_scope`, with `required_scopes`), the role does not allow "
-          "it, or a session's write comes without its CSRF token.")),
+    403: ("NotAllowed", "A scope of the token (`required_scopes`), a role, or the CSRF token of a session is missing."),
     404: ("NotFound", "There is no such object, or it is out of the caller's sight."),
     406: ("NotAcceptable", "`Accept` allows no form that this answer has."),
     408: ("TooSlow", "The body came more slowly than this server waits; `limit` is in seconds."),
-    409: ("Conflict", ("The state does not allow it, the name is taken, something depends on it, a request under the "
-          "same `Idempotency-Key` is under way, or the account keeps as many of these as it may (`too_many_kept`, "
-          "with `limit`).")),
-    412: ("Stale", ("`If-Match` is not the present version; `etag`, where it is given, is. "
-          "Of a quota change `edited_since` names what was edited.")),
+    409: ("Conflict", "The state, a taken name, a dependent, a `limit` or a request under the same key is against it."),
+    412: ("Stale", "`If-Match` is not the present `etag`; of a quota change `edited_since` names what was edited."),
     413: ("TooLarge", "The body is larger than this server takes."),
-    415: ("NotJson", ("The body's content type is not `application/json` (a PATCH may be "
-          "`application/merge-patch+json`).")),
-    422: ("NotCarriedOut", ("The quota rules do not allow it (`quota_breach`), or the `Idempotency-Key` was used with "
-          "another body.")),
+    415: ("NotJson", "The body is not `application/json` (of a PATCH also `application/merge-patch+json`)."),
+    422: ("NotCarriedOut", "A quota rule is against it (`quota_breach`), or the key was used with another body."),
     428: ("VersionNeeded", "`If-Match` is needed here."),
     429: ("TooManyRequests", "Wait as long as `Retry-After` says."),
-    503: ("Unavailable", ("The database or Redis does not answer, or no worker has finished in time what the answer "
-          "needs (`test` says how far it is); try again after `Retry-After`.")),
+    503: ("Unavailable", "The database or Redis does not answer, or no worker has finished in time (see `test`)."),
 }  # fmt: skip
 _WAITS = {"headers": {"Retry-After": {"description": "Seconds to wait.", "schema": COUNT}}}
 OTHER = {"default": {"$ref": "#/components/responses/Problem"}}
@@ -91,5 +77,4 @@ def components() -> dict[str, Any]:
         name: {"description": text, "content": content, **(_WAITS if status in (429, 503) else {})}
         for status, (name, text) in _REFUSALS.items()
     }
-    text = "Any other refusal: the same document with another `status` and `code`."
-    return {**found, "Problem": {"description": text, "content": content}}
+    return {**found, "Problem": {"description": "Any other refusal.", "content": content}}

@@ -32,26 +32,23 @@ def add_to(result: dict[str, Any], made: set[str]) -> None:
     """Close the forms of bodies; those of ``made`` say all of it themselves."""
     schemas = result["components"]["schemas"]
     bodies = [one["requestBody"] for item in result["paths"].values() for one in item.values() if "requestBody" in one]
-    waiting, seen = [*_named(bodies)], set(made)
+    waiting = [*_named(bodies)]
     while waiting:
         name = waiting.pop()
-        if name in seen:
+        if name in made or "properties" not in schemas[name]:
             continue
-        seen.add(name)
         waiting += _named(schemas[name])
-        if "properties" in schemas[name]:
-            schemas[name]["additionalProperties"] = False
-        for part in schemas[name].get("properties", {}).values():
+        schemas[name]["additionalProperties"] = False
+        for part in schemas[name]["properties"].values():
             _close(part)
 
 
 def _named(part: Any) -> Iterator[str]:
     """Names of the components that a part of the document refers to."""
-    inner = part.values() if isinstance(part, dict) else part if isinstance(part, list) else ()
-    for one in inner:
-        yield from _named(one)
     if isinstance(part, dict) and "$ref" in part:
         yield part["$ref"].rpartition("/")[2]
+    for inner in part.values() if isinstance(part, dict) else part if isinstance(part, list) else ():
+        yield from _named(inner)
 
 
 def _close(form: dict[str, Any]) -> None:
@@ -60,8 +57,5 @@ def _close(form: dict[str, Any]) -> None:
     for inner in (*form.get("anyOf", ()), *([form["items"]] if "items" in form else ())):
         _close(inner)
     kinds = form.get("type", ())
-    if "string" in ([kinds] if isinstance(kinds, str) else kinds):
-        if form.get("format") == "date-time":
-            form["pattern"] = TIME
-        elif "enum" not in form and form.get("maxLength") != 0:
-            form.setdefault("pattern", STORABLE)
+    if "string" in ([kinds] if isinstance(kinds, str) else kinds) and "enum" not in form and form.get("maxLength") != 0:
+        form.setdefault("pattern", TIME if form.get("format") == "date-time" else STORABLE)

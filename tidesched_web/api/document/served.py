@@ -11,6 +11,7 @@ from typing import Any
 
 from django.conf import settings
 from django.utils import translation
+from django.utils.encoding import force_bytes
 from drf_spectacular.generators import SchemaGenerator
 from rest_framework.renderers import BaseRenderer
 
@@ -22,12 +23,12 @@ _kept: dict[str, tuple[bytes, str]] = {}
 def served(renderer: BaseRenderer) -> tuple[bytes, str]:
     """The document in the form of ``renderer``, and its ETag."""
     with _lock:  # requests that come together at the start of a process wait for one making
-        if renderer.format not in _kept:
-            text: str | bytes = renderer.render(document())
-            body = text.encode() if isinstance(text, str) else text
+        found = _kept.get(renderer.media_type)
+        if found is None:
+            body = force_bytes(renderer.render(document()))
             digest = hashlib.blake2b(body, digest_size=12).hexdigest()
-            _kept[str(renderer.format)] = body, f'W/"{settings.VERSION}-{digest}"'
-        return _kept[str(renderer.format)]
+            found = _kept[renderer.media_type] = body, f'W/"{settings.VERSION}-{digest}"'
+        return found
 
 
 def forget() -> None:

@@ -27,20 +27,20 @@ _HEADERS: dict[str, dict[str, Any]] = {
 _OTHER_VERSIONS = ("PolicyDocument", "Tree")
 # What is taken up at once, or is a link to another page, has no address of its own.
 _NO_PLACE = ("DriftDocument", "LinkDocument")
-_MANY = 3
 
 
 def add_to(result: dict[str, Any]) -> None:
     """State the headers of each answer of success; refer to the parameters of several operations."""
     operations = [one for item in result["paths"].values() for one in item.values()]
-    result["components"]["headers"] = _HEADERS
     for operation in operations:
         keyed = any(one["name"] == "Idempotency-Key" for one in operation.get("parameters", ()))
         for status in {"200", "201", "202"} & operation["responses"].keys():
             answer = operation["responses"][status]
             if found := _headers(status, answer, result["components"]["schemas"], keyed=keyed):
                 answer["headers"] = {name: {"$ref": f"#/components/headers/{name}"} for name in found}
-    _share_parameters([one["parameters"] for one in operations if "parameters" in one], result["components"])
+    shared: dict[str, Any] = {}
+    _share_parameters([one["parameters"] for one in operations if "parameters" in one], shared)
+    result["components"] |= {"headers": _HEADERS, "parameters": shared}
 
 
 def _headers(status: str, answer: dict[str, Any], schemas: dict[str, Any], *, keyed: bool) -> list[str]:
@@ -53,19 +53,18 @@ def _headers(status: str, answer: dict[str, Any], schemas: dict[str, Any], *, ke
     return found + ([_REPLAYED] if keyed and names != ["DryRun"] else [])
 
 
-def _share_parameters(lists: list[list[dict[str, Any]]], components: dict[str, Any]) -> None:
-    uses = Counter(json.dumps(one, sort_keys=True) for parameters in lists for one in parameters)
+def _share_parameters(lists: list[list[dict[str, Any]]], shared: dict[str, Any]) -> None:
     names: dict[str, str] = {}
-    taken: Counter[str] = Counter()
-    for form, count in uses.items():
-        if count >= _MANY:
+    for form, uses in Counter(_form(one) for parameters in lists for one in parameters).items():
+        if uses > 2:
             one = json.loads(form)
-            taken[one["name"]] += 1
-            names[form] = f"{one['name']}-{taken[one['name']]}" if taken[one["name"]] > 1 else one["name"]
-            components.setdefault("parameters", {})[names[form]] = one
+            namesakes = sum(other["name"] == one["name"] for other in shared.values())
+            names[form] = f"{one['name']}-{namesakes + 1}" if namesakes else one["name"]
+            shared[names[form]] = one
     for parameters in lists:
-        forms = [json.dumps(one, sort_keys=True) for one in parameters]
-        parameters[:] = [
-            {"$ref": f"#/components/parameters/{names[form]}"} if form in names else one
-            for form, one in zip(forms, parameters, strict=True)
-        ]
+        found = [(one, names.get(_form(one))) for one in parameters]
+        parameters[:] = [{"$ref": f"#/components/parameters/{name}"} if name else one for one, name in found]
+
+
+def _form(parameter: dict[str, Any]) -> str:
+    return json.dumps(parameter, sort_keys=True)

@@ -17,9 +17,7 @@ name, what}`; fetch the object for its figures. With the id `*` (and without `ki
 topic has changed that the caller does not see or has no scope for, or so much that no object is named: fetch the list
 again. `end` says why the stream ends: `lifetime` (after 15 minutes), `signed_out`, `rights_changed`, `too_slow`,
 `too_many_streams`, `unavailable` or `unreachable`. A line `: still here` comes where nothing has changed for a while.
-Events about clusters out of the caller's sight are left out.
-
-Reconnect with the newest `id` as `Last-Event-ID`. About the newest 1000 events are kept; a reader that is further
+Events about clusters out of the caller's sight are left out. About the newest 1000 are kept: a reader that is further
 behind fetches its objects again.
 
 **Scope:** """
@@ -42,12 +40,9 @@ _EVENT = closed(
     *("id", "retry"),
 )
 _TOPICS = list_of({**TEXT, "enum": [str(topic) for topic in live.TOPICS]}, minItems=1)
-_LAST = "The newest event that was received: the stream goes on after it."
-_AFTER = (
-    "The same as `Last-Event-ID`, for clients that cannot send it the first time. What is no id of an event counts as "
-    "none: the stream begins with what changes from now on."
-)
 _KINDS = "Which kinds of objects; all of them where it is left out."
+_LAST = "The newest event that was received: the stream goes on after it; from now on where it is no id of an event."
+_AFTER = "The same as `Last-Event-ID`, for clients that cannot send it the first time."
 
 
 def path_item() -> dict[str, Any]:

@@ -61,11 +61,7 @@ class Alerts(ReadView):
     @action(detail=True, methods=["post"])
     @idempotent
     def acknowledge(self, request: Request, pk: int) -> Response:
-        """Acknowledge an alert.
-
-        Says that a person looks after it; it ends when its condition ends. 409 where it is acknowledged already or has
-        ended. Role: platform admin.
-        """
+        """Acknowledge an alert. It ends with its condition; 409 where it has ended. Role: platform admin."""
         alert, wanted = self._decided(request)
         if not services.acknowledge_alert(alert=alert, actor=self.access.actor, note=wanted):
             raise DomainError("conflict", "It is acknowledged already, or has ended.")
@@ -75,11 +71,7 @@ class Alerts(ReadView):
     @action(detail=True, methods=["post"], url_path="hand-back")
     @idempotent
     def hand_back(self, request: Request, pk: int) -> Response:
-        """Hand an alert back.
-
-        Takes an acknowledgement back: the alert is open again, and counts. 409 where it is not acknowledged or has
-        ended. Role: platform admin.
-        """
+        """Hand an alert back. It is open again, and counts; 409 where no one has it. Role: platform admin."""
         alert, wanted = self._decided(request)
         if not services.hand_back_alert(alert=alert, actor=self.access.actor, reason=wanted):
             raise DomainError("conflict", "It is not acknowledged, or has ended.")
@@ -89,11 +81,7 @@ class Alerts(ReadView):
     @action(detail=True, methods=["post"])
     @idempotent
     def resolve(self, request: Request, pk: int) -> Response:
-        """Resolve an alert.
-
-        Marks it as dealt with. Resolving the alert of the eviction budget lets one session pass. 409 where it has
-        ended. Role: platform admin.
-        """
+        """Resolve an alert. That of the eviction budget lets one session pass. Role: platform admin."""
         alert, wanted = self._decided(request)
         if not services.resolve_alert(alert=alert, actor=self.access.actor, reason=wanted):
             raise DomainError("conflict", "It has ended already.")

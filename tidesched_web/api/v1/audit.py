@@ -140,11 +140,7 @@ class Audit(ReadView):
     )
     @action(detail=False, methods=["get"])
     def heads(self, request: Request) -> Response | HttpResponseBase:
-        """List signed heads of the chains.
-
-        Signed ends of the chains, the newest first. `format=ndjson` has all of them, the oldest first, with the public
-        keys. Role: platform admin or auditor.
-        """
+        """List signed heads of the chains. `ndjson` has all, with the public keys. Role: platform admin or auditor."""
         self._for_auditors()
         rows = signed_heads()
         wanted = request.query_params.get("format", "json")
@@ -165,11 +161,7 @@ class Audit(ReadView):
     @extend_schema(responses={(200, _TYPES["ndjson"]): OpenApiTypes.STR})
     @action(detail=False, methods=["get"])
     def bundle(self, request: Request) -> HttpResponseBase:
-        """Download the audit log.
-
-        All tables of the log as one NDJSON file, without private keys, for verification on another machine. Role:
-        platform admin or auditor.
-        """
+        """Download the audit log. All tables but the private keys, as NDJSON. Role: platform admin or auditor."""
         self._for_auditors()
         return _attached(
             StreamingHttpResponse(_stepwise(pages()), content_type=_TYPES["ndjson"]), "audit-bundle.ndjson"
@@ -178,11 +170,7 @@ class Audit(ReadView):
     @extend_schema(responses=ChainDocument(many=True))
     @action(detail=False, methods=["get"])
     def chains(self, request: Request) -> Response:
-        """List the audit chains.
-
-        One chain for the platform and one for each cluster: its end, its newest signature and what its newest
-        verification has found. All of them are on one page. Role: platform admin or auditor.
-        """
+        """List the audit chains. All on one page: their ends and newest checks. Role: platform admin or auditor."""
         self._for_auditors()
         # All on one page: a chain for the platform, and one for each cluster.
         return Response({"results": ChainDocument(chains_now(), many=True).data, "next": None, "previous": None})
@@ -197,11 +185,7 @@ class Audit(ReadView):
     @extend_schema(responses={(200, _TYPES["ndjson"]): OpenApiTypes.STR})
     @action(detail=False, methods=["get"], url_path="segments/<int:segment>/file", url_name="segment-file")
     def segment_file(self, request: Request, segment: int) -> HttpResponseBase:
-        """Download a sealed segment.
-
-        The canonical bytes of its entries, a line each. A file that was sent whole counts as exported. Role: platform
-        admin or auditor.
-        """
+        """Download a sealed segment. Sent whole, it counts as exported. Role: platform admin or auditor."""
         self._for_auditors()
         found = segments().filter(pk=segment).first()
         if found is None:

@@ -145,11 +145,7 @@ class QuotaChanges(ReadView):
 
     @extend_schema(request=ChangePatch, responses=ChangeDocument, parameters=[IF_MATCH])
     def partial_update(self, request: Request, pk: int) -> Response:
-        """Edit a draft.
-
-        Only the author edits a draft. New edits, another reason and another hour take back an approval. Role: the
-        author.
-        """
+        """Edit a draft. New figures, another reason or hour take back an approval. Role: the author."""
         change = self._for(Act.EDIT)
         wanted = checked_body(ChangePatch, request)
         change = services.edit_draft(
@@ -161,11 +157,7 @@ class QuotaChanges(ReadView):
     @extend_schema(responses={200: PLAN_SCHEMA}, parameters=[IMPACT])
     @action(detail=True, methods=["get"])
     def plan(self, request: Request, pk: int) -> Response:
-        """Show a change's plan.
-
-        What it would do to the tree of now, or did: fields, objects, errors, warnings, what moved since its base, who
-        has to approve it, and its impact.
-        """
+        """Show a change's plan. What it would do to the tree of now, or did, and what prevents it."""
         change = self.get_object()
         wanted = true_or_false(request, "impact", default=True)
         with_impact = wanted and change.state in QuotaChange.OPEN
@@ -174,11 +166,7 @@ class QuotaChanges(ReadView):
     @extend_schema(responses=ForecastDocument)
     @action(detail=True, methods=["get"])
     def forecast(self, request: Request, pk: int) -> Response:
-        """Show a change's forecast.
-
-        Which gangs the impact expected to run, beside what the sessions after it made of them, and how often the
-        forecasts of its cluster held.
-        """
+        """Show a change's forecast. What it was expected to do beside what came of it in its cluster."""
         change = self.get_object()
         found = forecast_of(change, self.access)
         kept = found.forecast if found is not None else None
@@ -278,10 +266,7 @@ class QuotaChanges(ReadView):
     @action(detail=True, methods=["post"])
     @idempotent
     def retry(self, request: Request, pk: int) -> Response:
-        """Send a change's failed objects again.
-
-        What the cluster refused is sent once more. Role: admin of the tenant.
-        """
+        """Send a change's failed objects again. Those that the cluster refused. Role: admin of the tenant."""
         return accepted(self, services.retry(change=self.get_object(), access=self.access, seen=self._seen()))
 
     @extend_schema(request=RollBackInput, responses=_ACCEPTED, parameters=ACTS)

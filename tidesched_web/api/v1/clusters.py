@@ -84,11 +84,7 @@ class Clusters(ConnectionActions):
     @action(detail=True, methods=["post"])
     @idempotent
     def pause(self, request: Request, pk: int) -> Response:
-        """Pause a cluster.
-
-        From the next write on nothing is sent to the cluster until it is resumed: no binding, no eviction, no quota.
-        409 where it is paused already. Role: platform admin.
-        """
+        """Pause a cluster. No binding, eviction or quota is sent to it until it is resumed. Role: platform admin."""
         cluster, reason = self._act(request)
         services.pause(cluster=cluster, actor=self.access.actor, reason=reason)
         return self.retrieve(request, pk=pk)
@@ -97,10 +93,7 @@ class Clusters(ConnectionActions):
     @action(detail=True, methods=["post"])
     @idempotent
     def resume(self, request: Request, pk: int) -> Response:
-        """Resume a cluster.
-
-        Lets sessions send to the cluster again. 409 where it is not paused. Role: platform admin.
-        """
+        """Resume a cluster. Sessions may send again; 409 where it is not paused. Role: platform admin."""
         cluster, reason = self._act(request)
         services.resume(cluster=cluster, actor=self.access.actor, reason=reason)
         return self.retrieve(request, pk=pk)
@@ -113,10 +106,7 @@ class Clusters(ConnectionActions):
     @extend_schema(responses=PolicyDocument)
     @action(detail=True, methods=["get"])
     def policy(self, request: Request, pk: int) -> Response:
-        """Show the scheduler policy.
-
-        The newest valid revision. The ETag is the number of the newest revision; send it with the next PUT.
-        """
+        """Show the scheduler policy. The newest valid one; the ETag is the number of the newest revision."""
         return self._policy(self.get_object())
 
     @extend_schema(request=PolicyInput, responses=PolicyDocument, parameters=[IF_MATCH_NEEDED, DRY_RUN_PARAMETER])
@@ -143,21 +133,14 @@ class Clusters(ConnectionActions):
     @extend_schema(request=PolicyInput, responses=PolicyDocument, parameters=[IF_MATCH_NEEDED, DRY_RUN_PARAMETER])
     @policy.mapping.patch
     def patch_policy(self, request: Request, pk: int) -> Response:
-        """Store a scheduler policy (PATCH).
-
-        The same as PUT: the text is the only member that can change. Role: platform admin.
-        """
+        """Store a scheduler policy (PATCH). As PUT does: the text alone can change. Role: platform admin."""
         return self.put_policy(request, pk=pk)
 
     @extend_schema(request=ReasonInput, responses=PolicyDocument, parameters=[IDEMPOTENCY])
     @action(detail=True, methods=["post"], url_path="policy/release", url_name="policy-release")
     @idempotent
     def release_policy(self, request: Request, pk: int) -> Response:
-        """Release the scheduler policy.
-
-        From now on sessions send what they decide under the newest valid revision. Before that their decisions are only
-        shown. Role: platform admin.
-        """
+        """Release the scheduler policy. From now on what it decides is sent. Role: platform admin."""
         cluster, reason = self._act(request)
         revision = ruling_policy(cluster)
         if revision is None:
@@ -234,10 +217,7 @@ class CardTypes(TreeWrites):
         parameters=[IF_MATCH, DRY_RUN_PARAMETER],
     )
     def partial_update(self, request: Request, pk: int) -> Response:
-        """Change a card type.
-
-        Of a card type that nodes have shown only `aliases` can be changed (else 409). Role: platform admin.
-        """
+        """Change a card type. Once nodes have it, `aliases` alone (else 409). Role: platform admin."""
         row: CardType = self.writable()
         patch = checked_body(CardTypePatch, request)
         reason = patch.pop("reason", "")
@@ -255,10 +235,7 @@ class CardTypes(TreeWrites):
         parameters=[IF_MATCH, DRY_RUN_PARAMETER, REASON_IN_ADDRESS],
     )
     def destroy(self, request: Request, pk: int) -> Response:
-        """Delete a declared card type.
-
-        409 where nodes carry it: it is found there, and goes with them. Role: platform admin.
-        """
+        """Delete a declared card type. 409 where nodes carry it: it goes with them. Role: platform admin."""
         row: CardType = self.writable()
         if row.discovered:
             raise DomainError("conflict", f"Nodes carry {row.name}: it is found, not declared, and goes with them.")

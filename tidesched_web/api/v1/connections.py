@@ -107,10 +107,7 @@ class ConnectionActions(ReadView):
 
     @extend_schema(request=ClusterPatch, responses=ClusterDocument, parameters=[IF_MATCH_ALWAYS])
     def partial_update(self, request: Request, pk: int) -> Response:
-        """Change a cluster's settings.
-
-        Name, mode, limits of evictions, period of sessions. A reason is needed. Role: platform admin.
-        """
+        """Change a cluster's settings. A reason is needed. Role: platform admin."""
         cluster = self.get_object()
         require_platform_admin(self.access)
         patch = checked_body(ClusterPatch, request)
@@ -135,11 +132,7 @@ class ConnectionActions(ReadView):
     @extend_schema(responses=ConnectionDocument)
     @action(detail=True, methods=["get"])
     def connection(self, request: Request, pk: int) -> Response:
-        """Show how a cluster is reached.
-
-        Address, kind of credentials, their end, the newest test and the newest push. No secret is ever shown. Role:
-        platform admin or auditor.
-        """
+        """Show how a cluster is reached. No secret is ever shown. Role: platform admin or auditor."""
         return self._connection(self._looked_at())
 
     @extend_schema(request=ConnectionInput, responses=ConnectionDocument, parameters=[DRY_RUN_PARAMETER])
@@ -165,10 +158,7 @@ class ConnectionActions(ReadView):
     @extend_schema(request=ReasonInput, responses={200: ConnectionDocument})
     @connection.mapping.delete
     def delete_connection(self, request: Request, pk: int) -> Response:
-        """Disconnect a cluster.
-
-        The credentials are forgotten and no session runs until the cluster is connected again. Role: platform admin.
-        """
+        """Disconnect a cluster. Its credentials are forgotten; no session runs. Role: platform admin."""
         cluster = self.get_object()
         require_platform_admin(self.access)
         reason = checked_body(ReasonInput, request)["reason"]
@@ -197,10 +187,7 @@ class ConnectionActions(ReadView):
     @extend_schema(responses=ConnectionTestDocument(many=True))
     @action(detail=True, methods=["get"], url_path="connection/tests", url_name="connection-tests", filter_backends=[])
     def connection_tests(self, request: Request, pk: int) -> Response:
-        """List a cluster's connection tests.
-
-        Every test of this cluster's connections with its findings. Role: platform admin or auditor.
-        """
+        """List a cluster's connection tests. With their findings. Role: platform admin or auditor."""
         cluster = self._looked_at()
         rows: QuerySet[ConnectionTest] = visible_tests(self.access).filter(cluster=cluster)
         return self.sub_list(rows, ConnectionTestDocument)

@@ -57,10 +57,7 @@ class DriftView(ReadView):
     @extend_schema(request=DriftActs, responses={202: list_of(ref("DriftDocument"))}, parameters=[IDEMPOTENCY])
     @idempotent
     def create(self, request: Request) -> Response:
-        """Decide on several drifts.
-
-        `act` is `repush`, `adopt` or `ignore`. Adopting several is one change. Role: platform admin.
-        """
+        """Decide on several drifts. Adopting several of them is one change. Role: platform admin."""
         self._may()
         wanted = checked_body(DriftActs, request)
         rows = list(self.visible().filter(pk__in=wanted["ids"]))
@@ -73,20 +70,14 @@ class DriftView(ReadView):
     @action(detail=True, methods=["post"])
     @idempotent
     def repush(self, request: Request, pk: int) -> Response:
-        """Write the intent again.
-
-        The drift ends when the cluster shows the intent. 409 where the cluster is only observed. Role: platform admin.
-        """
+        """Write the intent again. The drift ends when the cluster shows it. Role: platform admin."""
         return self._one(request, "repush")
 
     @extend_schema(request=SayWhy, responses=_ACCEPTED, parameters=[IDEMPOTENCY])
     @action(detail=True, methods=["post"])
     @idempotent
     def adopt(self, request: Request, pk: int) -> Response:
-        """Adopt what is live.
-
-        Makes it the intent, by a quota change: `change` is its id, and it may wait for approval. Role: platform admin.
-        """
+        """Adopt what is live. By a quota change (`change`), which may wait for approval. Role: platform admin."""
         return self._one(request, "adopt")
 
     @extend_schema(request=SayWhy, responses=_ACCEPTED, parameters=[IDEMPOTENCY])

@@ -233,11 +233,7 @@ class Projects(Owners):
         request=ProjectPatch, responses={200: ProjectDocument, 202: ChangeDocument}, parameters=CHANGES_OF_QUOTA
     )
     def partial_update(self, request: Request, pk: int) -> Response:
-        """Change a project.
-
-        Members that are left out stay. With `quota` it is a quota change: `If-Match` and `reason` are needed then.
-        Role: admin of the tenant.
-        """
+        """Change a project. `quota` needs `If-Match` and `reason`: it is a change. Role: admin of the tenant."""
         project = self.get_object()
         require_admin_of(self.access, project.tenant_id)
         return self.edit(request, project, checked_body(ProjectPatch, request))
@@ -295,10 +291,7 @@ class BusinessLines(Owners):
     @extend_schema(request=BusinessLineInput, responses={201: BusinessLineDocument}, parameters=MAKES)
     @write
     def create(self, request: Request) -> Response:
-        """Make a business line.
-
-        Of a tenant, or of the platform where `tenant` is left out or null. Role: admin of the tenant.
-        """
+        """Make a business line. Without a tenant it is the platform's. Role: admin of the tenant."""
         wanted = checked_body(BusinessLineInput, request)
         named = wanted.pop("tenant", None)
         tenant = None if named is None else referred(visible_tenants(self.access), named, "/tenant", by="slug")
@@ -314,10 +307,7 @@ class BusinessLines(Owners):
 
     @extend_schema(request=DeleteInput, responses={204: None}, parameters=DELETES)
     def destroy(self, request: Request, pk: int) -> Response:
-        """Delete a business line.
-
-        409 `in_use`, with `dependents`, while queues depend on it. Role: admin of the tenant.
-        """
+        """Delete a business line. 409 `in_use` while queues depend on it. Role: admin of the tenant."""
         line = self.get_object()
         require_admin_of(self.access, line.tenant_id)
         return self.remove(request, line)

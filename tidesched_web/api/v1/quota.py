@@ -88,11 +88,7 @@ class Queues(TreeWrites):
     @extend_schema(request=QueueInput, responses={201: QueueDocument, 202: ChangeDocument}, parameters=MAKES)
     @kept
     def create(self, request: Request) -> Response:
-        """Make a queue.
-
-        With its card quota in whole cards; what is left out takes the defaults of its service type. Role: admin of the
-        tenant.
-        """
+        """Make a queue. What is left out takes the defaults of its service type. Role: admin of the tenant."""
         wanted = checked_body(QueueInput, request)
         cluster, name, reason = self.cluster_of(wanted), wanted.pop("name"), wanted.pop("reason", "")
         document = {**queue_owner(self, wanted), **wanted}
@@ -100,11 +96,7 @@ class Queues(TreeWrites):
 
     @extend_schema(request=QueuePatch, responses={200: QueueDocument, 202: ChangeDocument}, parameters=CHANGES)
     def partial_update(self, request: Request, pk: int) -> Response:
-        """Change a queue.
-
-        A merge patch: a card that is left out stays, null takes it away; `state: Closed` closes the queue. Role: admin
-        of the tenant.
-        """
+        """Change a queue. A card that is left out stays, null takes it away. Role: admin of the tenant."""
         queue = self.writable()
         patch = checked_body(QueuePatch, request)
         return self.edit(queue, patch, patch.pop("reason", ""))
@@ -140,7 +132,7 @@ class PriorityClasses(TreeWrites):
     )
     @kept
     def create(self, request: Request) -> Response:
-        """Make a priority class. Role: platform admin."""
+        """Make a priority class. By a quota change, which may wait for approval. Role: platform admin."""
         require_administrator(self.access)
         wanted = checked_body(PriorityClassInput, request)
         cluster, name, reason = self.cluster_of(wanted), wanted.pop("name"), wanted.pop("reason", "")
@@ -150,11 +142,7 @@ class PriorityClasses(TreeWrites):
         request=PriorityClassPatch, responses={200: PriorityClassDocument, 202: ChangeDocument}, parameters=CHANGES
     )
     def partial_update(self, request: Request, pk: int) -> Response:
-        """Change a priority class.
-
-        Another `value` needs `replace: true`, since Kubernetes cannot edit the value of a live class. Role: platform
-        admin.
-        """
+        """Change a priority class. Another `value` needs `replace: true`. Role: platform admin."""
         row = self.writable()
         patch = checked_body(PriorityClassPatch, request)
         return self.edit(row, patch, patch.pop("reason", ""))
@@ -196,11 +184,7 @@ class Grants(TreeWrites):
     @extend_schema(request=GrantInput, responses={201: GrantDocument, 202: ChangeDocument}, parameters=MAKES)
     @kept
     def create(self, request: Request) -> Response:
-        """Make a grant.
-
-        Lets a namespace use a queue. The first grant of a cluster closes its other queues to all namespaces without
-        one, and is for platform admins. Role: admin of the tenant.
-        """
+        """Make a grant. The first one of a cluster is for platform admins. Role: admin of the tenant."""
         wanted = checked_body(GrantInput, request)
         cluster, reason = self.cluster_of(wanted), wanted.pop("reason", "")
         queue = referred(visible_queues(self.access).filter(cluster=cluster), wanted["queue"], "/queue", by="name")

@@ -95,10 +95,7 @@ class Sessions(ReadView):
     @extend_schema(responses=DecisionDocument(many=True))
     @action(detail=True, methods=["get"], filter_backends=[])
     def decisions(self, request: Request, pk: int) -> Response:
-        """List a session's decisions.
-
-        What the session decided and what came of it. A member sees the decisions about gangs of their own tenants.
-        """
+        """List a session's decisions. A member sees those about gangs of their own tenants."""
         return self.sub_list(visible_decisions(self.access, self.get_object()), DecisionDocument)
 
 

@@ -91,11 +91,7 @@ class TidePlans(ReadView):
     @extend_schema(responses=TideStepDocument(many=True))
     @action(detail=True, methods=["get"], filter_backends=[])
     def steps(self, request: Request, pk: int) -> Response:
-        """List a tide plan's steps.
-
-        Each figure that a layer's opening or closing made another one: from what, to what, and what the cluster
-        answered; the newest first, by the cluster's clock. A member sees those of the queues of their tenants.
-        """
+        """List a tide plan's steps. Figures that its layers changed, the newest first, and what the cluster said."""
         plan = self.get_object()
         rows = steps_of_plan(self.access, plan.cluster_id, plan.name)
         return self.sub_list(rows, TideStepDocument, newest_first=True)
@@ -128,7 +124,7 @@ class TidePlans(ReadView):
     )
     @kept
     def create(self, request: Request) -> Response:
-        """Make a tide plan. Role: platform admin."""
+        """Make a tide plan. By a quota change, which may wait for approval. Role: platform admin."""
         require_administrator(self.access)
         wanted = checked_body(TidePlanInput, request)
         cluster: Cluster = referred(visible_clusters(self.access), wanted.pop("cluster"), "/cluster", by="slug")

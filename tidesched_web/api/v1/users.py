@@ -114,11 +114,7 @@ class Users(ReadView):
     @extend_schema(request=UserPatch, responses=UserDocument, parameters=[DRY_RUN_PARAMETER])
     @write
     def partial_update(self, request: Request, pk: int) -> Response:
-        """Change an account.
-
-        Name, address or role on the platform. The last platform admin who can sign in keeps the role (409). Role:
-        platform admin.
-        """
+        """Change an account. The last platform admin keeps the role (409). Role: platform admin."""
         user = self._administered()
         services.update_user(
             user=user, **checked_body(UserPatch, request), actor=self.access.actor, by=self.access.user_id
@@ -152,11 +148,7 @@ class Users(ReadView):
     @action(detail=True, methods=["post"])
     @write
     def deactivate(self, request: Request, pk: int) -> Response:
-        """Deactivate an account.
-
-        No sign-in from now on; its tokens and links are dead. A reason is needed. 409 for the last platform admin.
-        Role: platform admin.
-        """
+        """Deactivate an account. Its tokens and links are dead; 409 for the last admin. Role: platform admin."""
         user = self._administered()
         services.deactivate_user(user=user, **checked_body(SayWhy, request), actor=self.access.actor)
         return self.changed(user)
@@ -165,10 +157,7 @@ class Users(ReadView):
     @action(detail=True, methods=["post"])
     @write
     def activate(self, request: Request, pk: int) -> Response:
-        """Activate an account.
-
-        The account may sign in again, with the rights and tokens that it had. Role: platform admin.
-        """
+        """Activate an account. With the rights and tokens that it had. Role: platform admin."""
         user = self._administered()
         services.activate_user(user=user, **checked_body(DeleteInput, request), actor=self.access.actor)
         return self.changed(user)

@@ -114,8 +114,5 @@ class Gangs(ReadView):
     @extend_schema(responses=GangEventDocument(many=True))
     @action(detail=True, methods=["get"], filter_backends=[])
     def timeline(self, request: Request, pk: int) -> Response:
-        """List a gang's events.
-
-        What happened to the gang, the first event first: submitted, reasons, admitted, bound, reclaimed, finished.
-        """
+        """List a gang's events. From its submission to its end, the first event first."""
         return self.sub_list(timeline_of(self.get_object()), GangEventDocument)

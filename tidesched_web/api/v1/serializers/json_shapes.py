@@ -26,7 +26,7 @@ def ref(name: str) -> Shape:
 
 
 def list_of(item: Shape, **bounds: Any) -> Shape:
-    return {"type": "array", "items": item, **bounds}
+    return {"type": "array", "items": item} | bounds
 
 
 def map_of(value: Shape) -> Shape:

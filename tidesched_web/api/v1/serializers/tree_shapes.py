@@ -56,13 +56,13 @@ def _map(value: Shape, **said: Any) -> Shape:
 _NULL_TOO: Shape = {"type": ["object", "null"]}
 _TRUTH: Shape = {"type": ["boolean", "null"]}
 _PERCENT, _AMOUNT = _whole(1, 10_000, null=True), _whole(0, MOST_AMOUNT, null=True)
-CARD_COUNTS = _map(
+_CARD_COUNTS = _map(
     _whole(0, MOST_CARDS, null=True),
     maxProperties=MOST_CARD_TYPES,
     description="Card name → count; null takes a card away.",
     **_NULL_TOO,
 )
-QUANTITIES = _map(
+_QUANTITIES = _map(
     {"type": ["string", "integer", "null"], "pattern": _QUANTITY, "minimum": 0, "maximum": 2**63 - 1},
     description="Resource → quantity as Kubernetes writes it; null takes one away.",
     **_NULL_TOO,
@@ -106,7 +106,7 @@ _LAYER = closed(
     "ended_at",
 )
 LAYERS = list_of(ref("TideLayer"), maxItems=MOST_LAYERS)
-EXCEPTIONS: Shape = {
+_EXCEPTIONS: Shape = {
     "type": "object",
     "description": "Date → the weekday that it counts as, or none.",
     "maxProperties": MOST_EXCEPTIONS,
@@ -116,95 +116,38 @@ EXCEPTIONS: Shape = {
 
 # kind → (form of what comes after it in a key, name of the component, members of its document, what it is)
 _KINDS: dict[str, tuple[str, str, Shape, str]] = {
-    "rules": (
-        "cluster",
-        "RulesEdit",
-        {
-            "approval_required": _TRUTH,
-            "overcommit_inference_percent": _PERCENT,
-            "overcommit_training_percent": _PERCENT,
-        },
-        "The rules of the cluster, which cannot be deleted.",
-    ),
-    "card-type": (
-        _CARD_FORM,
-        "CardTypeEdit",
-        {
-            "resource": _text(120),
-            "kind": _one_of("whole", "mig", "mps"),
-            "parent": _text(120),
-            "aliases": {
-                **list_of({"type": "string", "pattern": CARD_NAME}, maxItems=MOST_ALIASES),
-                "type": ["array", "null"],
-            },
-        },
-        "A card type that was declared.",
-    ),
-    "tenant": (
-        _SLUG_FORM,
-        "TenantEdit",
-        {"name": _text(120), "description": _text(4000), "approval_required": _TRUTH, "quota": ref("QuotaEdit")},
-        "A tenant.",
-    ),
-    "project": (
-        f"{_SLUG_FORM}/{_SLUG_FORM}",
-        "ProjectEdit",
-        {"name": _text(120), "quota": ref("QuotaEdit")},
-        "A project: `project/tenant/slug`.",
-    ),
-    "business-line": (
-        f"{_SLUG_FORM}/{_SLUG_FORM}",
-        "BusinessLineEdit",
-        {"name": _text(120)},
-        "A business line: `business-line/tenant/slug`, `-` for the platform's own.",
-    ),
-    "priority-class": (
-        _SUBDOMAIN_FORM,
-        "PriorityClassEdit",
-        {
-            "value": _whole(-(2**31), 1_000_000_000, null=True),
-            "global_default": _TRUTH,
-            "preemption_policy": _one_of("PreemptLowerPriority", "Never"),
-            "description": _text(4000),
-            "replace": _TRUTH,
-        },
-        "A priority class. Another value of a class that is there needs `replace`.",
-    ),
-    "queue": (
-        _LABEL_FORM,
-        "QueueEdit",
-        {
-            "service_type": _one_of("inference", "training"),
-            **dict.fromkeys(("tenant", "project", "business_line", "parent"), _text(63)),
-            "weight": _whole(1, 65535, null=True),
-            "priority": _whole(0, 2**31 - 1, null=True),
-            "reclaimable": _TRUTH,
-            "deserved": ref("QuantitiesEdit"),
-            "guarantee": ref("QuantitiesEdit"),
-            "state": _one_of("Open", "Closed"),
-            **_AMOUNTS,
-        },
-        "A queue. A new one needs `service_type` and its project or business line.",
-    ),
-    "grant": (
-        f"{_LABEL_FORM}/{_LABEL_FORM}",
-        "GrantEdit",
-        {},
-        "A namespace that may use a queue: `grant/namespace/queue`.",
-    ),
-    "tide-plan": (
-        PLAN_NAME_FORM,
-        "TidePlanEdit",
-        {
-            "enabled": _TRUTH,
-            "position": _whole(0, 1_000_000, null=True),
-            "time_zone": _text(LONGEST_ZONE),
-            "exceptions": or_null(ref("TideExceptions")),
-            "layers": or_null(LAYERS),
-        },
-        "A tide plan.",
-    ),
-}
+    "rules": ("cluster", "RulesEdit", {
+        "approval_required": _TRUTH, "overcommit_inference_percent": _PERCENT, "overcommit_training_percent": _PERCENT,
+    }, "The rules of the cluster, which cannot be deleted."),
+    "card-type": (_CARD_FORM, "CardTypeEdit", {
+        "resource": _text(120), "kind": _one_of("whole", "mig", "mps"), "parent": _text(120),
+        "aliases": list_of({"type": "string", "pattern": CARD_NAME}, maxItems=MOST_ALIASES, type=["array", "null"]),
+    }, "A card type that was declared."),
+    "tenant": (_SLUG_FORM, "TenantEdit", {
+        "name": _text(120), "description": _text(4000), "approval_required": _TRUTH, "quota": ref("QuotaEdit"),
+    }, "A tenant."),
+    "project": (f"{_SLUG_FORM}/{_SLUG_FORM}", "ProjectEdit", {"name": _text(120), "quota": ref("QuotaEdit")},
+        "A project: `project/tenant/slug`."),
+    "business-line": (f"{_SLUG_FORM}/{_SLUG_FORM}", "BusinessLineEdit", {"name": _text(120)},
+        "A business line: `business-line/tenant/slug`, `-` for the platform's own."),
+    "priority-class": (_SUBDOMAIN_FORM, "PriorityClassEdit", {
+        "value": _whole(-(2**31), 1_000_000_000, null=True), "global_default": _TRUTH,
+        "preemption_policy": _one_of("PreemptLowerPriority", "Never"), "description": _text(4000), "replace": _TRUTH,
+    }, "A priority class. Another value of a class that is there needs `replace`."),
+    "queue": (_LABEL_FORM, "QueueEdit", {
+        "service_type": _one_of("inference", "training"),
+        **dict.fromkeys(("tenant", "project", "business_line", "parent"), _text(63)),
+        "weight": _whole(1, 65535, null=True), "priority": _whole(0, 2**31 - 1, null=True), "reclaimable": _TRUTH,
+        "deserved": ref("QuantitiesEdit"), "guarantee": ref("QuantitiesEdit"), "state": _one_of("Open", "Closed"),
+        **_AMOUNTS,
+    }, "A queue. A new one needs `service_type` and its project or business line."),
+    "grant": (f"{_LABEL_FORM}/{_LABEL_FORM}", "GrantEdit", {},
+        "A namespace that may use a queue: `grant/namespace/queue`."),
+    "tide-plan": (PLAN_NAME_FORM, "TidePlanEdit", {
+        "enabled": _TRUTH, "position": _whole(0, 1_000_000, null=True), "time_zone": _text(LONGEST_ZONE),
+        "exceptions": or_null(ref("TideExceptions")), "layers": or_null(LAYERS),
+    }, "A tide plan."),
+}  # fmt: skip
 
 
 def _edit(kind: str) -> Shape:
@@ -214,7 +157,7 @@ def _edit(kind: str) -> Shape:
     return optional(members, description=f"{text} Null deletes it.", **_NULL_TOO)
 
 
-EDITS: Shape = {
+_EDITS: Shape = {
     "type": "object",
     "description": "Object → merge patch (RFC 7386) of its document; null deletes it, a new key makes it. At most "
     f"{MOST_FIGURES} figures together, {MOST_UNKNOWN} of them of card types that the cluster does not have.",
@@ -233,7 +176,7 @@ _FIGURE: Shape = {
     ],
 }
 # As in the file (`changes.tree_file`): section → name → document.
-TREE: Shape = {
+_TREE: Shape = {
     "type": "object",
     "description": "The quota tree of a cluster, as in its YAML file: section → name → document. A document that is "
     "null says nothing, such as that of a grant; what is not named is deleted, or stays with `keep`.",
@@ -254,15 +197,15 @@ TREE: Shape = {
 }
 COMPONENTS: Shape = {
     **{name: _edit(kind) for kind, (_form, name, _members, _text) in _KINDS.items()},
-    "CardCounts": CARD_COUNTS,
-    "QuantitiesEdit": QUANTITIES,
+    "CardCounts": _CARD_COUNTS,
+    "QuantitiesEdit": _QUANTITIES,
     "LimitRow": _LIMIT_ROW,
     "LimitsEdit": _LIMITS,
     "QuotaEdit": optional({"inference": ref("LimitsEdit"), "training": ref("LimitsEdit")}, **_NULL_TOO),
     "TideStep": _STEP,
     "TideLayer": _LAYER,
-    "TideExceptions": EXCEPTIONS,
-    "TreeEdits": EDITS,
-    "Tree": TREE,
+    "TideExceptions": _EXCEPTIONS,
+    "TreeEdits": _EDITS,
+    "Tree": _TREE,
     "Figure": _FIGURE,
 }
