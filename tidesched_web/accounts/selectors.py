@@ -7,12 +7,11 @@ nothing else, so that an object out of sight is not there: a 404, never a 403.
 from __future__ import annotations
 
 import zlib
-from functools import cache
 
 from django.contrib.auth.hashers import UNUSABLE_PASSWORD_PREFIX
 from django.contrib.auth.models import AnonymousUser
 from django.contrib.postgres.expressions import ArraySubquery
-from django.db.models import BigIntegerField, CharField, Count, Exists, OuterRef, Prefetch, QuerySet
+from django.db.models import Count, Exists, OuterRef, Prefetch, QuerySet
 from django.db.models.functions import JSONObject, Now
 
 from tidesched_web.accounts.models import (
@@ -29,7 +28,6 @@ from tidesched_web.accounts.models import (
 from tidesched_web.accounts.tokens import PREFIX_LENGTH, token_hash
 from tidesched_web.common.actors import ANONYMOUS, Actor, ActorKind
 from tidesched_web.common.permissions import Access
-from tidesched_web.common.prepared_query import Given, Prepared
 
 
 def user_actor(user: User) -> Actor:
@@ -48,21 +46,9 @@ def _memberships(user: str) -> ArraySubquery:
     return ArraySubquery(rows.values(row=JSONObject(tenant="tenant_id", role="role")))
 
 
-@cache
-def _user_of_session() -> Prepared[User]:
-    users = User.objects.filter(pk=Given("pk", BigIntegerField()))
-    return Prepared(users.annotate(membership_rows=_memberships("pk")))
-
-
-@cache
-def _token_of_text() -> Prepared[ApiToken]:
-    tokens = ApiToken.objects.select_related("user").filter(token_hash=Given("hash", CharField()))
-    return Prepared(tokens.annotate(membership_rows=_memberships("user")))
-
-
 def user_of_session(pk: int) -> User | None:
     """The account that a session names, with its memberships for `access_of`. One query."""
-    return next(iter(_user_of_session().rows(pk=pk)), None)
+    return User.objects.annotate(membership_rows=_memberships("pk")).filter(pk=pk).first()
 
 
 def access_of(user: User | AnonymousUser, token: ApiToken | None = None) -> Access:
@@ -103,10 +89,11 @@ def access_of(user: User | AnonymousUser, token: ApiToken | None = None) -> Acce
 
 def live_token(plain: str) -> ApiToken | None:
     """The token with this text and its user, unless it is revoked, expired or its user is switched off. One query."""
-    token = next(iter(_token_of_text().rows(hash=token_hash(plain))), None)
+    tokens = ApiToken.objects.select_related("user").annotate(membership_rows=_memberships("user"))
+    token = tokens.filter(token_hash=token_hash(plain)).first()
     if token is None or not token.usable or not token.user.is_active:
         return None
-    token.user.membership_rows = token.membership_rows  # type: ignore[attr-defined]  # annotated above
+    token.user.membership_rows = token.membership_rows
     return token
 
 

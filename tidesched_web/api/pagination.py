@@ -7,7 +7,7 @@ import binascii
 from typing import Any
 from urllib.parse import urlencode
 
-from django.db.models import Expression, Model, QuerySet
+from django.db.models import Model, QuerySet
 from rest_framework.pagination import BasePagination
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -38,33 +38,20 @@ class KeysetPagination(BasePagination):
 
     def paginate_queryset(self, queryset: Any, request: Request, view: Any = None) -> list[Any]:
         """One page. A row more than asked for tells whether there is another page."""
-        self.begin(request, view)
-        self.count = self._count(queryset, request)
-        return self.turned(list(self.page(queryset, self.anchor)))
-
-    def begin(self, request: Request, view: Any) -> None:
-        """Read which page is asked for; ``anchor`` 0: the first one."""
-        self.request, self.count = request, None
-        self.limit = self._limit(request)
+        self.request, self.count, limit = request, self._count(queryset, request), self._limit(request)
         descending = bool(getattr(view, "newest_first", False))
         cursor = request.query_params.get("cursor", "")
-        self.direction, self.anchor = _decode(cursor) if cursor else ("n", 0)
+        direction, anchor = _decode(cursor) if cursor else ("n", 0)
         # Walking back through an ascending list is walking forward through a descending one.
-        self.downwards = descending == (self.direction == "n")
-
-    def page(self, queryset: QuerySet[Any], anchor: int | Expression) -> QuerySet[Any]:
-        """The rows of the page beyond ``anchor``, and one more, in the direction of the walk."""
-        page = queryset.order_by("-id" if self.downwards else "id")
-        if self.anchor:
-            page = page.filter(**{"id__lt" if self.downwards else "id__gt": anchor})
-        return page[: self.limit + 1]
-
-    def turned(self, rows: list[Any]) -> list[Any]:
-        """The rows in the order of the list, after noting what comes before and after them."""
-        more, rows = len(rows) > self.limit, rows[: self.limit]
-        if self.direction == "p":
+        downwards = descending == (direction == "n")
+        page = queryset.order_by("-id" if downwards else "id")
+        if anchor:
+            page = page.filter(**{"id__lt" if downwards else "id__gt": anchor})
+        rows = list(page[: limit + 1])
+        more, rows = len(rows) > limit, rows[:limit]
+        if direction == "p":
             rows.reverse()
-        further, back = (more, bool(self.anchor)) if self.direction == "n" else (True, more)
+        further, back = (more, bool(anchor)) if direction == "n" else (True, more)
         self.next = _encode("n", _pk(rows[-1])) if rows and further else None
         self.previous = _encode("p", _pk(rows[0])) if rows and back else None
         return rows

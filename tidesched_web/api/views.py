@@ -22,13 +22,11 @@ from tidesched_web.api import pagination, problem_json
 from tidesched_web.api.filters import ReferenceFilter, StrictBackend, refuse_unknown
 from tidesched_web.api.idempotency import key_of
 from tidesched_web.api.parsers import MergePatchParser
-from tidesched_web.api.prepared_lists import page_of
 from tidesched_web.api.rows import documents
 from tidesched_web.api.writes import DRY_RUN, is_dry_run
 from tidesched_web.common import off_turn
 from tidesched_web.common.errors import DomainError
 from tidesched_web.common.permissions import Access, require_scope
-from tidesched_web.common.prepared_query import shared
 
 # Refusals that say who may do what, or that nothing is there for the caller.
 _OF_RIGHTS = (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN, HTTPStatus.NOT_FOUND)
@@ -135,8 +133,6 @@ class ReadView(ScopedView, mixins.ListModelMixin, mixins.RetrieveModelMixin, vie
     model: ClassVar[type[Model]]
     newest_first: bool = False
     etag: ClassVar[bool] = False
-    # The query of the list depends on no right but `everything` and `tenant_ids`, and on no clock (`prepared_lists`).
-    prepared: ClassVar[bool] = False
     pagination_class = pagination.KeysetPagination
     filter_backends = (StrictBackend,)
     lookup_value_converter = "int"
@@ -168,17 +164,10 @@ class ReadView(ScopedView, mixins.ListModelMixin, mixins.RetrieveModelMixin, vie
         return {}
 
     def list(self, request: Request, *args: Any, **kwargs: Any) -> Response:
-        rows = self._rows_of_page(request)
+        rows = self.paginate_queryset(self.filter_queryset(self.get_queryset())) or []
         if not rows:
             self._refuse_unknown_names(request)
         return self.get_paginated_response(self.documents(rows))
-
-    def _rows_of_page(self, request: Request) -> Rows:
-        if not self.prepared or "count" in request.query_params:
-            return self.paginate_queryset(self.filter_queryset(shared(self.get_queryset()))) or []
-        paging = cast("pagination.KeysetPagination", self.paginator)
-        paging.begin(request, self)
-        return page_of(type(self), self.access, request, paging, lambda: self.filter_queryset(self.get_queryset()))
 
     def _refuse_unknown_names(self, request: Request) -> None:
         filters = getattr(self, "filterset_class", None)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import lru_cache
 
 from django.db.models import Q
 
@@ -13,7 +12,6 @@ from tidesched_web.changes.models import ChangeState, QuotaChange
 from tidesched_web.changes.second_person import People, approval_refusal, decides_about, rights_of
 from tidesched_web.changes.selectors import visible_changes
 from tidesched_web.common.permissions import Access
-from tidesched_web.common.prepared_query import Prepared
 
 # More than a person looks through; the list of changes has them all.
 _MOST = 200
@@ -36,7 +34,7 @@ def inbox_of(access: Access) -> Inbox:
     """What waits for the caller, to be counted. One query as long as nothing waits for an approval."""
     if not (access.administers or access.admin_of) or not access.has_scope((Scope.QUOTA_WRITE,)):
         return Inbox([], [])
-    rows = _prepared(access.everything, access.tenant_ids, access.user_id, access.limited_to).rows()
+    rows = _others_waiting_own_closed(access)
     found = [change for change in rows if change.state == ChangeState.WAITING and decides_about(change, access)]
     people = People({access.user_id, *(change.author_id for change in found)} if found else ())
     waiting = [change for change in found if approval_refusal(change, access, people) is None]
@@ -54,21 +52,11 @@ def inbox_to_be_read(access: Access) -> Inbox:
     return found
 
 
-@lru_cache(maxsize=128)
-def _prepared(
-    everything: bool,
-    tenant_ids: frozenset[int],
-    user_id: int | None,
-    limited_to: int | None,
-) -> Prepared[QuotaChange]:
-    """What a caller of these rights sees of others' changes that wait, and of their own that others closed.
-
-    Every page counts them. The closed ones come first, whatever waits.
-    """
-    access = Access(actor="", everything=everything, tenant_ids=tenant_ids, user_id=user_id, limited_to=limited_to)
-    mine = Q(author_id=user_id) if user_id is not None else Q(pk__in=[])
+def _others_waiting_own_closed(access: Access) -> list[QuotaChange]:
+    """Others' changes that wait, and the caller's own that others closed. The closed ones come first."""
+    mine = Q(author_id=access.user_id) if access.user_id is not None else Q(pk__in=[])
     rows = visible_changes(access).filter((Q(state=ChangeState.WAITING) & ~mine) | (Q(closed_unseen=True) & mine))
-    return Prepared(rows.defer(*_LONG).order_by("state", "submitted_at", "id")[:_MOST])
+    return list(rows.defer(*_LONG).order_by("state", "submitted_at", "id")[:_MOST])
 
 
 @dataclass(frozen=True)

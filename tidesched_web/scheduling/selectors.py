@@ -5,13 +5,11 @@ from __future__ import annotations
 import datetime as dt
 from copy import copy
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any, NamedTuple
 
 from django.contrib.postgres.expressions import ArraySubquery
 from django.db import connection
 from django.db.models import (
-    BigIntegerField,
     Case,
     Count,
     Exists,
@@ -36,7 +34,6 @@ from tidesched_web.clusters.models import Cluster, PolicyRevision
 from tidesched_web.clusters.selectors import visible_clusters
 from tidesched_web.common.live_memory import memory
 from tidesched_web.common.permissions import Access
-from tidesched_web.common.prepared_query import Given, Prepared
 from tidesched_web.engine.cards import first_of
 from tidesched_web.quota.models import Drift, DriftState, Queue, TidePlan
 from tidesched_web.quota.selectors import visible_queues, visible_queues_of, with_card_quota
@@ -122,14 +119,7 @@ def clusters_with_sessions(access: Access) -> QuerySet[Cluster]:
 
 def clusters_now(access: Access) -> list[Cluster]:
     """Visible clusters by name, as `clusters_with_sessions` gives them, with ``set_up`` (`is_set_up`). One query."""
-    return _prepared_clusters(access.everything, access.tenant_ids).rows()
-
-
-@lru_cache(maxsize=64)
-def _prepared_clusters(everything: bool, tenant_ids: frozenset[int]) -> Prepared[Cluster]:
-    """The query of `clusters_now` for these rights: every page asks it, and its SQL takes long to make."""
-    access = Access(actor="", everything=everything, tenant_ids=tenant_ids)
-    return Prepared(clusters_with_sessions(access).annotate(set_up=is_set_up()).order_by("name"))
+    return list(clusters_with_sessions(access).annotate(set_up=is_set_up()).order_by("name"))
 
 
 def clusters_of_frame(access: Access) -> list[Cluster]:
@@ -287,15 +277,8 @@ def tide_moments(cluster: Cluster, start: dt.datetime) -> list[TideMoment]:
 
 def newest_reclaims(access: Access, cluster: Cluster, rows: int) -> list[Reclaim]:
     """The newest reclaims with the gangs that each evicted (``victim_rows`` ``[{gang, queue, cards}]``). One query."""
-    newest = _prepared_reclaims(access.everything, access.tenant_ids, rows).rows(cluster=cluster.pk)
+    newest = reclaims_with_victims(access).filter(cluster=cluster).order_by("-id")[:rows]
     return [hide_other_side(reclaim) for reclaim in newest]
-
-
-@lru_cache(maxsize=64)
-def _prepared_reclaims(everything: bool, tenant_ids: frozenset[int], rows: int) -> Prepared[Reclaim]:
-    access = Access(actor="", everything=everything, tenant_ids=tenant_ids)
-    reclaims = reclaims_with_victims(access).filter(cluster_id=Given("cluster", BigIntegerField()))
-    return Prepared(reclaims.order_by("-id")[:rows])
 
 
 def reclaims_with_victims(access: Access) -> QuerySet[Reclaim]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any, NamedTuple
 
 from django.contrib.postgres.expressions import ArraySubquery
@@ -14,7 +13,6 @@ from django.db.models.functions import Cast, JSONObject
 
 from tidesched_web.clusters.models import Cluster, Node
 from tidesched_web.common.permissions import Access
-from tidesched_web.common.prepared_query import Given, Prepared
 from tidesched_web.quota.models import NamespaceGrant, Queue
 from tidesched_web.workloads.models import (
     RANK,
@@ -161,16 +159,10 @@ def with_reason_counts(gangs: QuerySet[Gang], among: QuerySet[Gang]) -> QuerySet
 
 def longest_waiting(access: Access, cluster: Cluster, rows: int) -> Waiting:
     """The gangs that wait longest, with the session that their figures are of. One query."""
-    gangs = _prepared_waiting(access.everything, access.tenant_ids, rows).rows(cluster=cluster.pk)
+    waiting = that_wait(visible_gangs(access).filter(cluster=cluster))
+    rows_of_gangs = with_reason_counts(with_figures(with_own_queue(waiting, access)), waiting).defer("manifest")
+    gangs = list(rows_of_gangs.order_by("waiting_since", "id")[:rows])
     return Waiting(gangs, gangs[0].reason_counts if gangs else [])  # type: ignore[attr-defined]
-
-
-@lru_cache(maxsize=64)
-def _prepared_waiting(everything: bool, tenant_ids: frozenset[int], rows: int) -> Prepared[Gang]:
-    access = Access(actor="", everything=everything, tenant_ids=tenant_ids)
-    waiting = that_wait(visible_gangs(access).filter(cluster_id=Given("cluster", BigIntegerField())))
-    gangs = with_reason_counts(with_figures(with_own_queue(waiting, access)), waiting)
-    return Prepared(gangs.defer("manifest").order_by("waiting_since", "id")[:rows])
 
 
 def gangs_of_queue(queue: Queue, *, limit: int = 200) -> list[Gang]:

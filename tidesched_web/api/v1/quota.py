@@ -73,7 +73,7 @@ class Queues(TreeWrites):
     model = Queue
     serializer_class = QueueDocument
     filterset_class = QueueFilters
-    etag = prepared = True
+    etag = True
 
     def visible(self) -> QuerySet[Queue]:
         queues = with_card_quota(visible_queues(self.access))

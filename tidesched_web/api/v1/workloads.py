@@ -69,7 +69,7 @@ class Gangs(ReadView):
     model = Gang
     serializer_class = GangDocument
     filterset_class = GangFilters
-    newest_first = prepared = True
+    newest_first = True
 
     def visible(self) -> QuerySet[Gang]:
         gangs = with_figures(with_own_queue(visible_gangs(self.access), self.access))
