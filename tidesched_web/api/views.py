@@ -13,7 +13,6 @@ from rest_framework.exceptions import APIException, MethodNotAllowed
 from rest_framework.permissions import SAFE_METHODS
 from rest_framework.request import Request
 from rest_framework.response import Response
-from rest_framework.serializers import Serializer
 from rest_framework.views import APIView
 
 from tidesched_web.accounts.models import ApiToken, User
@@ -22,7 +21,6 @@ from tidesched_web.api import pagination, problem_json
 from tidesched_web.api.filters import ReferenceFilter, StrictBackend, refuse_unknown
 from tidesched_web.api.idempotency import key_of
 from tidesched_web.api.parsers import MergePatchParser
-from tidesched_web.api.rows import documents
 from tidesched_web.api.writes import DRY_RUN, is_dry_run
 from tidesched_web.common import off_turn
 from tidesched_web.common.errors import DomainError
@@ -194,13 +192,13 @@ class ReadView(ScopedView, mixins.ListModelMixin, mixins.RetrieveModelMixin, vie
 
     def documents(self, rows: Rows) -> Documents:
         context = self.get_serializer_context() | self.rows_context(rows)
-        return documents(cast("type[Serializer[Any]]", self.get_serializer_class()), rows, context)
+        return list(self.get_serializer_class()(rows, many=True, context=context).data)
 
     def sub_list(self, queryset: QuerySet[Any], serializer: type[Any], *, newest_first: bool = False) -> Response:
         """A page of a sub-resource, such as the pods of a gang: in the order in which its rows were written."""
         self.newest_first = newest_first
         rows = self.paginate_queryset(queryset) or []
-        return self.get_paginated_response(documents(serializer, rows, self.get_serializer_context()))
+        return self.get_paginated_response(serializer(rows, many=True, context=self.get_serializer_context()).data)
 
     def get_serializer_context(self) -> dict[str, Any]:
         return {**super().get_serializer_context(), **self.document_context()}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 from drf_spectacular.types import OpenApiTypes
@@ -21,12 +20,8 @@ class AddressField(serializers.Field[Any, Any, str, Any]):
         self.resource = resource
 
     def to_representation(self, value: Any) -> str:
-        return self.prepared()(value)
-
-    def prepared(self) -> Callable[[Any], str]:
-        """What makes addresses, for all rows of a list."""
-        above = f"{self.context.get('base', '/api/v1/')}{self.resource}"
-        return lambda row: f"{above}/{row['id'] if isinstance(row, dict) else row.pk}/"
+        number = value["id"] if isinstance(value, dict) else value.pk
+        return f"{self.context.get('base', '/api/v1/')}{self.resource}/{number}/"
 
 
 class ShownAsIs(serializers.Field[Any, Any, Any, Any]):
