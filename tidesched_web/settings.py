@@ -113,7 +113,7 @@ TEMPLATES = [
         "BACKEND": "django.template.backends.django.DjangoTemplates",
         "DIRS": [BASE_DIR / "templates"],
         "OPTIONS": {
-            "loaders": [("tidesched_web.console.template_loader.Loader", TEMPLATE_SOURCES)],
+            "loaders": [("django.template.loaders.cached.Loader", TEMPLATE_SOURCES)],
             "context_processors": [
                 "django.template.context_processors.request",
                 "django.template.context_processors.i18n",

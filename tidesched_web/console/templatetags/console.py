@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from django import template
+from django.urls import reverse
 from django.utils.safestring import SafeString
 
 from tidesched_web.accounts import demo_people as people_file
@@ -15,7 +16,6 @@ from tidesched_web.console.navigation import COOKIE, FOLDED_COOKIE, SETTINGS, gr
 from tidesched_web.console.page_help import ABOUT
 from tidesched_web.console.reach_words import ReachWords, reach_words
 from tidesched_web.console.stop_words import StopWords, stop_words
-from tidesched_web.console.template_loader import address_of
 from tidesched_web.console.templatetags import figures, looks, times, words
 
 register = template.Library()
@@ -105,4 +105,4 @@ def drop(context: template.Context, name: str) -> str:
 def gang_url(cluster: Cluster, key: str) -> str:
     """The address of a gang known by ``namespace/name``."""
     namespace, _slash, name = key.partition("/")
-    return address_of("console:gang_by_name", cluster.slug, namespace, name)
+    return reverse("console:gang_by_name", args=[cluster.slug, namespace, name])

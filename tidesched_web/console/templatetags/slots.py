@@ -6,10 +6,10 @@ from collections.abc import Iterable
 from html import escape  # Django's own also takes lazy texts, at several times the price
 
 from django import template
+from django.urls import reverse
 from django.utils.safestring import SafeString, mark_safe
 
 from tidesched_web.console.nodes import Slot, pieces
-from tidesched_web.console.template_loader import address_of
 
 register = template.Library()
 _GROUND = '<rect class="slot-ground" x="0.5" y="0.5" width="17" height="17" rx="3"/>'
@@ -18,7 +18,7 @@ _GROUND = '<rect class="slot-ground" x="0.5" y="0.5" width="17" height="17" rx="
 @register.simple_tag
 def slots(slug: str, cells: Iterable[Slot]) -> SafeString:
     """One cell for each card; a cell whose gang the reader sees leads to it."""
-    gangs = address_of("console:gangs", slug)
+    gangs = reverse("console:gangs", args=[slug])
     drawn = (
         _cell(f"{gangs}{cell.gang_id}/" if cell.gang_id else "", cell.title(), cell.parts, leaving=cell.leaving)
         for cell in cells
