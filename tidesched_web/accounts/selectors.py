@@ -10,9 +10,10 @@ import zlib
 
 from django.contrib.auth.hashers import UNUSABLE_PASSWORD_PREFIX
 from django.contrib.auth.models import AnonymousUser
-from django.contrib.postgres.expressions import ArraySubquery
-from django.db.models import Count, Exists, OuterRef, Prefetch, QuerySet
-from django.db.models.functions import JSONObject, Now
+from django.contrib.postgres.fields import ArrayField
+from django.db.models import Count, Exists, JSONField, OuterRef, Prefetch, QuerySet
+from django.db.models.expressions import RawSQL
+from django.db.models.functions import Now
 
 from tidesched_web.accounts.models import (
     AccessLink,
@@ -40,15 +41,16 @@ def account_version(user: User) -> int:
     return zlib.crc32(repr(figures).encode())
 
 
-def _memberships(user: str) -> ArraySubquery:
+def _memberships(user_column: str) -> RawSQL:
     """Tenants and roles of an account, read with it: ``membership_rows`` for `access_of`."""
-    rows = Membership.objects.filter(user=OuterRef(user)).order_by()
-    return ArraySubquery(rows.values(row=JSONObject(tenant="tenant_id", role="role")))
+    rows = "SELECT array(SELECT jsonb_build_object('tenant', tenant_id, 'role', role) FROM accounts_membership m"
+    sql = f"{rows} WHERE m.user_id = {user_column})"
+    return RawSQL(sql, [], output_field=ArrayField(JSONField()))  # noqa: S611 - as above
 
 
 def user_of_session(pk: int) -> User | None:
     """The account that a session names, with its memberships for `access_of`. One query."""
-    return User.objects.annotate(membership_rows=_memberships("pk")).filter(pk=pk).first()
+    return User.objects.annotate(membership_rows=_memberships("accounts_user.id")).filter(pk=pk).first()
 
 
 def access_of(user: User | AnonymousUser, token: ApiToken | None = None) -> Access:
@@ -89,7 +91,7 @@ def access_of(user: User | AnonymousUser, token: ApiToken | None = None) -> Acce
 
 def live_token(plain: str) -> ApiToken | None:
     """The token with this text and its user, unless it is revoked, expired or its user is switched off. One query."""
-    tokens = ApiToken.objects.select_related("user").annotate(membership_rows=_memberships("user"))
+    tokens = ApiToken.objects.select_related("user").annotate(membership_rows=_memberships("accounts_apitoken.user_id"))
     token = tokens.filter(token_hash=token_hash(plain)).first()
     if token is None or not token.usable or not token.user.is_active:
         return None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from django.db.models import Case, CharField, OuterRef, Q, QuerySet, Subquery, Value, When
+from django.db.models import Q, QuerySet
 
 from tidesched_web.clusters.models import Cluster, ConnectionTest
 from tidesched_web.common.permissions import Access
@@ -23,18 +23,6 @@ def connection_test_by_id(pk: int) -> ConnectionTest | None:
 def newest_test(cluster: Cluster) -> ConnectionTest | None:
     """The newest finished test of the connection that the cluster has now; an offer counts once it was taken."""
     return _tests(cluster).first()
-
-
-def newest_verdict() -> Subquery:
-    """For a query of clusters: the verdict of the newest finished test for the mode that each has (None: no test)."""
-    rows = ConnectionTest.objects.filter(cluster=OuterRef("pk"), mode=OuterRef("mode"), finished_at__isnull=False)
-    rows = rows.exclude(offer=True, taken_at__isnull=True).order_by("-id")
-    worst = Case(
-        *(When(findings__contains=[{"level": level}], then=Value(level)) for level in ("failed", "warning")),
-        default=Value("good"),
-        output_field=CharField(),
-    )
-    return Subquery(rows.annotate(worst=worst).values("worst")[:1])
 
 
 def running_test(cluster: Cluster) -> ConnectionTest | None:

@@ -25,7 +25,8 @@ from tidesched_web.clusters.models import Cluster
 from tidesched_web.common import live
 from tidesched_web.common.live_pace import pace
 from tidesched_web.common.permissions import Access
-from tidesched_web.scheduling.selectors import clusters_now, clusters_of_frame, open_platform_alerts
+from tidesched_web.scheduling.cluster_selectors import clusters_now, clusters_of_frame
+from tidesched_web.scheduling.selectors import open_platform_alerts
 
 THEMES = ("auto", "light", "dark")
 

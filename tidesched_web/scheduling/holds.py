@@ -64,7 +64,7 @@ def standing_hold(cluster: Cluster, *, released: bool, guarded: bool, foreign: b
 
 
 def sending_stop(cluster: Any) -> SendingStop | None:
-    """What keeps everything from being sent to a cluster of `selectors.clusters_with_sessions`; None in normal work.
+    """What keeps everything from being sent to a cluster of `clusters_with_sessions`; None in normal work.
 
     Modes in which Volcano schedules send no decisions in normal work: only a pause is a stop there.
     """

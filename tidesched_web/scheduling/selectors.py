@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime as dt
-from copy import copy
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -27,21 +26,17 @@ from django.db.models import (
     When,
 )
 from django.db.models.fields.json import KeyTextTransform
-from django.db.models.functions import Cast, Coalesce, Concat, JSONObject, NullIf
+from django.db.models.functions import Cast, Coalesce, Concat, JSONObject
 
-from tidesched_web.clusters.connection_selectors import newest_verdict
-from tidesched_web.clusters.models import Cluster, PolicyRevision
+from tidesched_web.clusters.models import Cluster
 from tidesched_web.clusters.selectors import visible_clusters
-from tidesched_web.common.live_memory import memory
 from tidesched_web.common.permissions import Access
 from tidesched_web.engine.cards import first_of
-from tidesched_web.quota.models import Drift, DriftState, Queue, TidePlan
+from tidesched_web.quota.models import Queue
 from tidesched_web.quota.selectors import visible_queues, visible_queues_of, with_card_quota
 from tidesched_web.scheduling.gang_selectors import MARKED_FOR
-from tidesched_web.scheduling.holds import FOREIGN_CODE, GUARD_CODE
 from tidesched_web.scheduling.models import (
     Alert,
-    ClusterLease,
     Decision,
     QueueUsage,
     Reclaim,
@@ -52,104 +47,9 @@ from tidesched_web.scheduling.models import (
     TidePoint,
     UsageChange,
 )
-from tidesched_web.scheduling.setting_up_selectors import is_set_up
 from tidesched_web.scheduling.sight import hide_other_side
 from tidesched_web.workloads.models import Gang, GangState
 from tidesched_web.workloads.selectors import visible_gangs
-
-# So many alerts of a cluster are shown above its overview; the others are counted.
-BANNERS = 3
-STOP_CODES = (GUARD_CODE, FOREIGN_CODE)
-_STOP_FIELDS = {"pk": "pk", "code": "code", "numbers": "numbers", "raised_at": "raised_at"}
-# Whose events say that the frame of a page may have changed.
-FRAME_TOPICS = ("alerts", "clusters", "drift", "sessions")
-OWN_TOPICS = ("clusters", "drift", "queues")
-EVERYTHING = Access(actor="", everything=True)
-
-
-def clusters_with_sessions(access: Access) -> QuerySet[Cluster]:
-    """Visible clusters with their newest session and what waits for a person, in one query.
-
-    Annotations: ``session_id``, ``session_number``, ``session_state``, ``session_at`` (wall), ``session_now`` (the
-    cluster's clock), ``open_alerts`` and ``platform_alerts`` (not acknowledged), ``open_drift``,
-    ``lease_until``; ``local_zone``, its own or that of its first tide plan; how the cluster is reached (`reach`); the
-    first `BANNERS` alerts of ``alert_banners`` in all as ``alert_rows``; and what `holds.sending_stop` needs
-    (``stop_rows``, ``newest_policy``).
-    """
-    newest = Session.objects.filter(cluster=OuterRef("pk")).order_by("-id")
-    waiting = Alert.objects.filter(resolved_at__isnull=True, acknowledged_at__isnull=True).order_by()
-    alerts = waiting.filter(cluster=OuterRef("pk")).values("cluster").annotate(n=Count("pk")).values("n")
-    # The pages say in words of their own how a cluster is reached and what stops the sending.
-    banners = waiting.filter(cluster=OuterRef("pk")).exclude(key__startswith="reach:").exclude(code__in=STOP_CODES)
-    stops = Alert.objects.filter(cluster=OuterRef("pk"), code__in=STOP_CODES, resolved_at__isnull=True).order_by("pk")
-    stopped = Session.objects.filter(pk=OuterRef("session_id")).values("number")[:1]
-    platform = waiting.filter(cluster__isnull=True).values("cluster").annotate(n=Count("pk")).values("n")
-    drifts = _open_drifts(access)
-    lease = ClusterLease.objects.filter(cluster=OuterRef("pk")).values("expires_at")
-    plans_zone = (
-        TidePlan.objects.filter(cluster=OuterRef("pk"), enabled=True).order_by("position", "name").values("time_zone")
-    )
-    found = visible_clusters(access).select_related("reach")
-    return found.annotate(
-        session_id=Subquery(newest.values("pk")[:1]),
-        session_number=Subquery(newest.values("number")[:1]),
-        session_state=Subquery(newest.values("state")[:1]),
-        session_at=Subquery(newest.values("started_at")[:1]),
-        session_now=Subquery(newest.values("now")[:1]),
-        test_verdict=newest_verdict(),
-        open_alerts=Coalesce(Subquery(alerts), 0),
-        platform_alerts=Coalesce(Subquery(platform), 0) if access.everything else Value(0),
-        open_drift=Coalesce(Subquery(drifts.values("cluster").annotate(n=Count("pk")).values("n")), 0),
-        lease_until=Subquery(lease[:1]),
-        local_zone=Coalesce(NullIf(F("time_zone"), Value("")), Subquery(plans_zone[:1]), Value("UTC")),
-        alert_rows=ArraySubquery(
-            banners.order_by("-raised_at").values(
-                row=JSONObject(severity="severity", code="code", message="message", numbers="numbers")
-            )[:BANNERS]
-        ),
-        alert_banners=Coalesce(Subquery(banners.values("cluster").annotate(n=Count("pk")).values("n")), 0),
-        stop_rows=ArraySubquery(stops.values(row=JSONObject(**_STOP_FIELDS, session=Subquery(stopped)))),
-        newest_policy=Subquery(
-            PolicyRevision.objects.filter(cluster=OuterRef("pk"), valid=True)
-            .order_by("-number")
-            .values(row=JSONObject(released_at="released_at", created_at="created_at", created_by="created_by"))[:1]
-        ),
-    )
-
-
-def clusters_now(access: Access) -> list[Cluster]:
-    """Visible clusters by name, as `clusters_with_sessions` gives them, with ``set_up`` (`is_set_up`). One query."""
-    return list(clusters_with_sessions(access).annotate(set_up=is_set_up()).order_by("name"))
-
-
-def clusters_of_frame(access: Access) -> list[Cluster]:
-    """The same for a page that is only read: all readers share what was read a moment ago, as far as each may see it.
-
-    Only the number of open drifts differs between those who see a cluster (``platform_alerts`` is for who sees all).
-    """
-    # Each request has objects of its own: a view may write to them.
-    if access.everything or not memory.used():
-        rights = ("clusters", access.everything, access.tenant_ids)
-        return [copy(cluster) for cluster in memory.get(rights, FRAME_TOPICS, lambda: clusters_now(access))]
-    own = memory.get(("own clusters", access.tenant_ids), OWN_TOPICS, lambda: _own_clusters(access))
-    seen = []
-    for cluster in clusters_of_frame(EVERYTHING) if own else []:
-        if cluster.pk in own:
-            cluster.open_drift, cluster.platform_alerts = own[cluster.pk], 0  # type: ignore[attr-defined]
-            seen.append(cluster)
-    return seen
-
-
-def _own_clusters(access: Access) -> dict[int, int]:
-    """The open drifts of the caller's queues, by visible cluster. One query."""
-    drifts = _open_drifts(access).values("cluster").annotate(n=Count("pk")).values("n")
-    rows = visible_clusters(access).annotate(open_drift=Coalesce(Subquery(drifts), 0))
-    return dict(rows.order_by().values_list("pk", "open_drift"))
-
-
-def _open_drifts(access: Access) -> QuerySet[Drift]:
-    drifts = Drift.objects.filter(cluster=OuterRef("pk"), state=DriftState.OPEN).order_by()
-    return drifts if access.everything else drifts.filter(queue__tenant_id__in=access.tenant_ids)
 
 
 def visible_sessions(access: Access) -> QuerySet[Session]:

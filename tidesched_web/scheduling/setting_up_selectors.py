@@ -2,51 +2,12 @@
 
 from __future__ import annotations
 
-import datetime as dt
 from dataclasses import dataclass
-from typing import Final
-
-from django.db.models import Case, Exists, OuterRef, Q, When
-from django.db.models.functions import Now
 
 from tidesched_web.accounts.models import Tenant
-from tidesched_web.clusters.models import Cluster, ClusterMode, PolicyRevision
-from tidesched_web.quota.models import DriftLook, PriorityClass, PushedObject, Queue
+from tidesched_web.clusters.models import Cluster
+from tidesched_web.quota.models import PriorityClass, Queue
 from tidesched_web.scheduling.models import Alert, Session, SessionRequest
-
-# So long a cluster is new: what it has without a decision here, or refuses, keeps its first steps on the overview.
-# Afterwards alerts and the page of drift say it.
-NEW: Final = dt.timedelta(days=14)
-
-
-def is_set_up() -> Case:
-    """For a query of clusters: whether all first steps are done.
-
-    Sessions run under a policy that rules, every queue and priority class of the cluster is decided on here, and the
-    cluster has taken what was sent and refuses none of it.
-    """
-    sends = Q(mode=ClusterMode.SCHEDULE)
-    policies = PolicyRevision.objects.filter(cluster=OuterRef("pk"), valid=True)
-    pushed = PushedObject.objects.filter(cluster=OuterRef("pk"))
-    done = (
-        Q(Exists(Session.objects.filter(cluster=OuterRef("pk"))))
-        & Q(Exists(Queue.objects.filter(cluster=OuterRef("pk"))))
-        & Q(Exists(policies))
-        & (~sends | Q(Exists(policies.filter(released_at__isnull=False))))
-        & (Q(mode=ClusterMode.OBSERVE) | Q(Exists(pushed)))
-        & (Q(simulated=True) | Q(created_at__lt=Now() - NEW) | _all_decided_and_taken())
-    )
-    return Case(When(done, then=True), default=False)
-
-
-def _all_decided_and_taken() -> Q:
-    own = {"cluster": OuterRef("pk")}
-    refused = {**own, "refusals__gt": 0}
-    return (
-        Q(Exists(DriftLook.objects.filter(**own, unmanaged=[], unmanaged_classes=[])))
-        & ~Q(Exists(Queue.objects.filter(**refused)))
-        & ~Q(Exists(PriorityClass.objects.filter(**refused)))
-    )
 
 
 def has_sessions(cluster: Cluster) -> bool:

@@ -13,9 +13,9 @@ from tests.web.console.test_pages import client_of
 from tidesched_web.accounts.selectors import access_of
 from tidesched_web.clusters import services as clusters
 from tidesched_web.clusters.models import Cluster, ClusterMode, PolicyRevision
+from tidesched_web.scheduling.cluster_selectors import clusters_now
 from tidesched_web.scheduling.holds import GUARD_CODE, GUARD_KEY, Hold, sending_stop
 from tidesched_web.scheduling.models import Alert, AlertSeverity
-from tidesched_web.scheduling.selectors import clusters_now
 from tidesched_web.workloads.models import Gang, GangState
 
 pytestmark = pytest.mark.django_db

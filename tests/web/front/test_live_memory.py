@@ -16,8 +16,8 @@ from tidesched_web.common import live, live_memory
 from tidesched_web.common.live_memory import Memory, memory
 from tidesched_web.common.live_pace import LEAST_SECONDS, MOST_SECONDS, SHARE, Pace, pace
 from tidesched_web.quota.models import Drift
+from tidesched_web.scheduling.cluster_selectors import clusters_now, clusters_of_frame
 from tidesched_web.scheduling.models import Alert
-from tidesched_web.scheduling.selectors import clusters_now, clusters_of_frame
 
 
 @pytest.fixture

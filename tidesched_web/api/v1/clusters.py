@@ -56,7 +56,7 @@ from tidesched_web.common.errors import DomainError
 from tidesched_web.common.permissions import require_administrator, require_platform_admin
 from tidesched_web.engine.policy_check import MOST_LINES, policy_findings
 from tidesched_web.quota.selectors import with_promised
-from tidesched_web.scheduling.selectors import clusters_with_sessions
+from tidesched_web.scheduling.cluster_selectors import clusters_with_sessions
 
 
 class ClusterFilters(django_filters.FilterSet):
