@@ -95,7 +95,7 @@ def live_token(plain: str) -> ApiToken | None:
     token = tokens.filter(token_hash=token_hash(plain)).first()
     if token is None or not token.usable or not token.user.is_active:
         return None
-    token.user.membership_rows = token.membership_rows
+    token.user.membership_rows = token.membership_rows  # type: ignore[attr-defined]
     return token
 
 
