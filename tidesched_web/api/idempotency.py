@@ -34,7 +34,6 @@ def _hash(request: Request) -> str:
 
 
 def key_of(request: Request) -> str | None:
-    """The key that the request was sent under; one of a wrong form is an error."""
     key = request.headers.get(HEADER)
     if key is not None and re.fullmatch(KEY, key) is None:
         raise DomainError("invalid", f"{HEADER} has to be 1 to {MAX_LENGTH} printable characters of ASCII.")

@@ -19,8 +19,6 @@ def _other(value: Any) -> Any:
 
 
 class JsonRenderer(BaseRenderer):
-    """UTF-8 JSON without blanks; problems keep their own content type."""
-
     media_type = "application/json"
     format = "json"
     charset = None

@@ -83,7 +83,6 @@ def finish(answer: StoredAnswer, *, status: int, body: bytes, headers: Mapping[s
 
 
 def abandon(answer: StoredAnswer) -> None:
-    """Forget a request that failed, so that it may be tried again under the same key."""
     answer.delete()
 
 

@@ -67,7 +67,6 @@ PARAMETERS = ("topics", "after")
 
 @csrf_exempt  # it is only read; any other method is refused as that
 async def stream(request: HttpRequest) -> HttpResponseBase:
-    """Answer with a stream of `change` events, each `{topic, kind, id, …}`, and an `end` that says why."""
     if request.method != "GET":
         text = _("Method %(method)s is not allowed here.")
         return _refused(request, "method_not_allowed", text % {"method": request.method}, {"Allow": "GET"})
@@ -127,7 +126,6 @@ def _refused(
     headers: dict[str, str] | None = None,
     extra: dict[str, Any] | None = None,
 ) -> HttpResponse:
-    """A refusal in the form of all others of the API."""
     return answer(DomainError(code, detail, extra), request, {"Cache-Control": "no-store", **(headers or {})})
 
 

@@ -116,7 +116,6 @@ class ScopedView(APIView):
         return {*self.known_parameters(), *((DRY_RUN,) if writes and self.write_scopes else ())}
 
     def known_parameters(self) -> set[str]:
-        """Names of the query parameters that this request may have."""
         return set()
 
     def document_context(self) -> dict[str, Any]:

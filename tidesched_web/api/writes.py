@@ -61,7 +61,6 @@ def expected_version(request: Request, *, needed: bool = False) -> int | None:
 
 
 def is_dry_run(request: Request) -> bool:
-    """Whether nothing is to be done."""
     wanted = true_or_false(request, DRY_RUN, default=False)
     if wanted:
         key_of(request)  # it keeps nothing, and still says what is wrong with the key

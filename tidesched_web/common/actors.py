@@ -22,8 +22,6 @@ class ActorKind(enum.StrEnum):
 
 
 class Actor(str):
-    """The name of an actor, with its kind and id."""
-
     __slots__ = ("id", "kind")
     kind: ActorKind
     id: str

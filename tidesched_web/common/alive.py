@@ -38,7 +38,6 @@ class Heard(msgspec.Struct, frozen=True):
 
 
 def mark(role: str) -> None:
-    """Say that a process of this role moves on; while Redis is away the silence is the message."""
     with contextlib.suppress(RedisError, OSError):
         cache.set(_key(role), 1, LIFETIME_SECONDS)
 
@@ -90,7 +89,6 @@ def processes() -> list[Heard]:
 
 
 def waiting_messages() -> int:
-    """How many messages wait in the queues of work."""
     asked = _client().pipeline(transaction=False)
     for queue in QUEUES:
         asked.llen(f"celery:{queue}")

@@ -27,7 +27,6 @@ def _keys() -> list[str]:
 
 
 def known_key_ids() -> list[str]:
-    """Ids of the keys that this process has, the encrypting one first."""
     return [key_id(key) for key in _keys()]
 
 

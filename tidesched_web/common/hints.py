@@ -74,5 +74,4 @@ class Shown:
 
 
 def cut(text: str, most: int = LONGEST_NAME) -> str:
-    """``text``, without what is beyond the longest name that anything has."""
     return text if len(text) <= most else f"{text[:most]}…"

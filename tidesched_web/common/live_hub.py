@@ -40,8 +40,6 @@ class Unreachable(Exception):
 
 
 class Listener:
-    """One stream: its topics, what waits to be sent, and why it ends."""
-
     def __init__(self, topics: Iterable[str]) -> None:
         self.topics = frozenset(topics)
         self.ended = ""
@@ -62,7 +60,6 @@ class Listener:
         self._news.set()
 
     def end(self, why: str) -> None:
-        """Let it end, after what it holds has been sent."""
         self.ended = self.ended or why
         self._news.set()
 
@@ -123,7 +120,6 @@ class Hub:
         self.listeners.add(listener)
 
     def leave(self, listener: Listener) -> None:
-        """Forget a stream; without any the reading ends."""
         self.listeners.discard(listener)
         if not self.listeners and self._reading is not None:
             self._reading.cancel()
@@ -170,7 +166,6 @@ def window_seconds(listeners: int) -> float:
 
 
 def hub() -> Hub:
-    """The hub of the running event loop."""
     loop = asyncio.get_running_loop()
     return _hubs.setdefault(loop, Hub())
 

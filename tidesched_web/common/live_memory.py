@@ -81,7 +81,6 @@ class Memory:
             self._changes.update(set(topics))
 
     def follow(self, *, events: bool) -> None:
-        """The reading of events has begun or ended."""
         with self._lock:
             self.follows = events
             self._kept.clear()

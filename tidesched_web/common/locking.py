@@ -24,7 +24,6 @@ class NotInTransaction(RuntimeError):
 
 
 def require_transaction() -> None:
-    """Refuse to go on outside ``transaction.atomic``."""
     if not connection.in_atomic_block:
         raise NotInTransaction("this must be called inside transaction.atomic()")
 

@@ -36,7 +36,6 @@ class Access:
 
 
 def require_scope(access: Access, *wanted: str) -> None:
-    """Refuse a token that has none of the ``wanted`` scopes."""
     if not access.has_scope(wanted):
         raise DomainError(
             "missing_scope",

@@ -25,5 +25,4 @@ def share_of_board(card: str) -> Fraction:
 
 
 def is_part(card: str) -> bool:
-    """Whether the card type is a slice or a share of a card."""
     return share_of_board(card) != 1

@@ -34,7 +34,6 @@ class Client(django_redis.RedisCacheClient):
         return found
 
     def count(self, key: str, timeout: int) -> int:
-        """One more in a counter that ends ``timeout`` seconds after its beginning; the count."""
         client = self.get_client(key, write=True)
         found = int(client.incr(key))
         if found == 1:

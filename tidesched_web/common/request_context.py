@@ -56,7 +56,6 @@ def _context_of(request: HttpRequest) -> RequestContext:
 
 
 def address_of(scope: Mapping[str, Any]) -> str:
-    """The client's address, before Django has seen the request."""
     client = scope["client"]
     forwarded = [value.decode("latin-1") for name, value in scope["headers"] if name == b"x-forwarded-for"]
     return client_address(client[0] if client else "", forwarded)
@@ -74,7 +73,6 @@ def without_foreign_claims(scope: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def context_of_scope(scope: Mapping[str, Any]) -> RequestContext:
-    """The context of a request that is answered before Django has seen it."""
     given = dict(scope["headers"]).get(b"x-request-id", b"").decode("latin-1")
     return RequestContext(request_id=_request_id(given), address=address_of(scope))
 

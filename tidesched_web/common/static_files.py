@@ -18,7 +18,6 @@ class StaticFilesMiddleware(WhiteNoiseMiddleware):
 
     @staticmethod
     def serve(static_file: StaticFile, request: HttpRequest) -> FileResponse:
-        """The answer for one file; it still closes its file at the end."""
         response = WhiteNoiseMiddleware.serve(static_file, request)
         file = response.file_to_stream
         response.streaming_content = _pieces(file)

@@ -33,7 +33,6 @@ _CALLED = {
 
 @cache
 def time_zones() -> tuple[str, ...]:
-    """Names of time zones, the ones with a place in them first."""
     return tuple(sorted(available_timezones(), key=lambda name: ("/" not in name, name)))
 
 

@@ -30,7 +30,6 @@ YEAR = 365 * 24 * 3600
 
 
 def in_chosen_language(request: HttpRequest) -> HttpResponse | None:
-    """`?language=` of a page before the sign-in sets the language of this browser and shows the page in it."""
     language = request.GET.get("language", "")
     if language not in dict(settings.LANGUAGES):
         return None
@@ -40,14 +39,11 @@ def in_chosen_language(request: HttpRequest) -> HttpResponse | None:
 
 
 class SignIn(LoginView):
-    """The door; the language can be chosen here already."""
-
     template_name = "accounts/sign_in.html"
     form_class = SignInForm
     methods = OF_FORMS
 
     def dispatch(self, request: HttpRequest, *args: object, **kwargs: object) -> HttpResponse:
-        """An address with too many tries is refused before its form is read; that is recorded."""
         response: HttpResponse = super().dispatch(request, *args, **kwargs)
         if response.status_code == HTTPStatus.TOO_MANY_REQUESTS:
             name = request.POST.get("username", "")
@@ -55,7 +51,6 @@ class SignIn(LoginView):
         return response
 
     def get(self, request: HttpRequest, *args: object, **kwargs: object) -> HttpResponse:
-        """`?language=` sets the language of this browser."""
         if (chosen := in_chosen_language(request)) is not None:
             return chosen
         answer: HttpResponse = super().get(request, *args, **kwargs)
@@ -63,19 +58,15 @@ class SignIn(LoginView):
 
 
 class SignOut(LogoutView):
-    """POST only."""
-
     http_method_names = ["post"]
     methods = ("POST",)
 
     def post(self, request: HttpRequest, *args: object, **kwargs: object) -> HttpResponse:
-        """End the session; allauth's adapter records it."""
         get_adapter(request).logout(request)
         return super().post(request, *args, **kwargs)
 
 
 def too_many_tries(request: HttpRequest) -> HttpResponse:
-    """The page of a limit, with the seconds until the next try counts; allauth asks for it too."""
     seconds = getattr(request, "seconds_to_wait", None) or seconds_to_wait(request, "login")
     context = {"seconds": seconds, "back": request.path}
     response = render(request, "429.html", context, status=HTTPStatus.TOO_MANY_REQUESTS)
@@ -87,7 +78,6 @@ def too_many_tries(request: HttpRequest) -> HttpResponse:
 @takes_forms
 @page(section="account")
 def password(this: Page) -> HttpResponse:
-    """Change one's own password; the other sessions of the account end with it."""
     request, user = this.request, this.user
     form = PasswordForm(request.POST or None)
     if request.method == "POST" and form.is_valid():
@@ -125,7 +115,6 @@ def password(this: Page) -> HttpResponse:
 @takes_forms
 @page(section="account")
 def profile(this: Page) -> HttpResponse:
-    """Language, time zone, appearance."""
     request = this.request
     user = this.user
     start = {"language": user.language, "time_zone": user.time_zone}
@@ -142,7 +131,6 @@ def profile(this: Page) -> HttpResponse:
 @acts_by_post
 @page(section="account")
 def density(this: Page) -> HttpResponse:
-    """Keep how dense lists are, and go back to the list."""
     services.set_density(user=this.user, density=this.request.POST.get("density", ""))
     back = this.request.POST.get("next", "")
     here = url_has_allowed_host_and_scheme(back, allowed_hosts=None)

@@ -22,7 +22,6 @@ _BY_TOKEN = re.compile(r"(?P<name>.+) \(token (?P<token>.+)\)")
 
 
 def actor_words(actor: str) -> str:
-    """An account by its name, with the token that it acted by; what is no account by what it is."""
     if found := _BY_TOKEN.fullmatch(actor):
         return _("%(name)s (token %(token)s)") % found.groupdict()
     return str(_OURS.get(actor, actor))

@@ -45,7 +45,6 @@ def _under(found: adopting.Found, owner: str) -> Document:
 @takes_forms
 @page(section="adoption")
 def adoption(this: Page) -> HttpResponse:
-    """The unmanaged queues of the cluster, what each would become, and the change that takes them over."""
     if not this.access.everything:
         raise PermissionDenied
     context: dict[str, Any] = {"owners": owners_of(owner_keys()), "rows": [], "reason": "", "errors": []}
@@ -75,7 +74,6 @@ def adoption(this: Page) -> HttpResponse:
 
 
 def _with_cards(this: Page, queue: adopting.Found) -> adopting.Found:
-    """With the card types that the form names for resources that count several."""
     for resource, cards in dict(queue.unclear).items():
         card = this.request.POST.get(f"card-{queue.name}-{resource}", "")
         if card in cards:

@@ -116,12 +116,10 @@ _OF_ALL_TENANTS = frozenset(
 
 
 def alert_name(code: str) -> str:
-    """An alert's code in words; nothing for one that is not known."""
     return str(_NAMES.get(code, ""))
 
 
 def of_all_tenants(alert: Alert) -> bool:
-    """Whether it may be about objects of any tenant."""
     return alert.code in _OF_ALL_TENANTS
 
 

@@ -28,13 +28,11 @@ HAND_BACK = "hand-back"
 
 @page(section="alerts", topics="alerts sessions")
 def alerts(this: Page) -> HttpResponse:
-    """Open alerts of a cluster first, then the history."""
     return _shown(this, visible_alerts(this.access).filter(cluster=this.cluster), everywhere=False)
 
 
 @page(section="all_alerts", topics="alerts")
 def all_alerts(this: Page) -> HttpResponse:
-    """Those of every cluster that the reader sees, and of the platform itself."""
     return _shown(this, visible_alerts(this.access), everywhere=True)
 
 
@@ -95,7 +93,6 @@ def _line(opened: list[Alert]) -> str:
 
 
 def _chosen(this: Page, pk: int) -> Alert:
-    """The alert of the address; a cluster's under its cluster, the platform's under none."""
     rows = visible_alerts(this.access).filter(pk=pk)
     named = "slug" in (this.request.resolver_match.kwargs if this.request.resolver_match else {})
     alert = rows.filter(cluster=this.cluster).first() if named else rows.filter(cluster__isnull=True).first()

@@ -86,7 +86,6 @@ def _duration(seconds: float) -> str:
 
 
 def ago(seconds: float) -> str:
-    """How long ago, as a person says it."""
     if seconds < 1:
         return _("just now")
     return _("%(duration)s ago") % {"duration": duration(round(seconds))}
@@ -99,7 +98,6 @@ def card_hours(card_seconds: float) -> str:
 
 
 def work(card_seconds: float) -> str:
-    """Work lost: card-hours, or card-minutes when it is less than one."""
     if card_seconds >= HOUR:
         return card_hours(card_seconds)
     minutes = number(card_seconds / MINUTE)

@@ -151,7 +151,6 @@ def plotly_js() -> Path:
 
 
 def install(node_modules: Path, target: Path) -> None:
-    """Copy everything into `target`; files that are there already are written over."""
     target.mkdir(parents=True, exist_ok=True)
     words = words_of(ROOT) or None  # without sources, as in the first stage of an image, the kit stays whole
     for source, name in FILES.items():

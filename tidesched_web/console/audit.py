@@ -41,7 +41,6 @@ def _form(this: Page) -> AuditFilter:
 
 
 def _named(this: Page, entries: Sequence[AuditEntry], form: AuditFilter) -> None:
-    """Give each entry the names of its cluster and tenants, and leave out what the reader may not know."""
     clusters, tenants = dict(form.clusters), dict(form.tenants)
     own_queues = visible_queue_names(this.access, clusters_named(entries))
     for entry in entries:
@@ -55,7 +54,6 @@ def _named(this: Page, entries: Sequence[AuditEntry], form: AuditFilter) -> None
 
 @page(section="audit")
 def audit(this: Page) -> HttpResponse:
-    """The log within the reader's sight, newest first."""
     form = _form(this)
     found = paged(form.apply(selectors.visible_entries(this.access)), ("-id",), this.request.GET.get("cursor", ""))
     _named(this, found.rows, form)
@@ -72,7 +70,6 @@ def audit(this: Page) -> HttpResponse:
 
 
 def _line(this: Page) -> str:
-    """What the chains say, for those who see all of them."""
     if not this.access.everything:
         return _("What was done to your tenants, and by whom.")
     broken = [check for check in selectors.chain_checks().values() if check.broken_seq is not None]
@@ -93,7 +90,6 @@ def _readable(payload: bytes) -> str:
 
 @page(section="audit")
 def entry(this: Page, pk: int) -> HttpResponse:
-    """One entry: before, after, difference, its place in the chain, and all else of the same request."""
     entries = selectors.visible_entries(this.access)
     row = entries.filter(pk=pk).first()
     if row is None:
@@ -170,7 +166,6 @@ def _auditors(this: Page) -> None:
 
 @page(section="audit")
 def integrity(this: Page) -> HttpResponse:
-    """Do the chains hold, what was signed, and what was sealed, exported and dropped."""
     _auditors(this)
     return _integrity(this, SealForm())
 
@@ -242,7 +237,6 @@ def verify(this: Page) -> HttpResponse:
 @acts_by_post
 @page(section="audit")
 def seal(this: Page) -> HttpResponse:
-    """Close a segment in each chain."""
     _auditors(this)
     if not this.access.administers:
         raise PermissionDenied
@@ -266,7 +260,6 @@ def seal(this: Page) -> HttpResponse:
 @takes_forms
 @page(section="audit")
 def drop(this: Page, pk: int) -> HttpResponse:
-    """Let the entries of an exported segment go; says first what is lost and what stays."""
     _auditors(this)
     segment = selectors.segments().filter(pk=pk).first()
     if segment is None:

@@ -197,7 +197,6 @@ ACTIONS: dict[str, tuple[str, ...]] = {
 
 
 def action_choices() -> list[tuple[str, list[tuple[str, str]]]]:
-    """Every action by the kind of its object, each in full: a select that is closed shows one of them alone."""
     found: dict[str, list[tuple[str, str]]] = {}
     for kind, acts in ACTIONS.items():
         word = str(OBJECTS.get(kind) or EVICTIONS[kind])
@@ -206,12 +205,10 @@ def action_choices() -> list[tuple[str, list[tuple[str, str]]]]:
 
 
 def object_word(object_type: str) -> str:
-    """The kind of an object; an unknown one shows itself."""
     return str(OBJECTS.get(object_type, object_type))
 
 
 def object_label(entry: AuditEntry) -> str:
-    """An object as its entry names it; a change, which has a number alone, in the reader's language."""
     if entry.object_type == "quota_change":
         return str(_("Change %(n)s")) % {"n": entry.object_id}
     if entry.object_type == "alert":

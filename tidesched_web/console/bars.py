@@ -17,8 +17,6 @@ from tidesched_web.console import amounts
 
 
 class Segment(NamedTuple):
-    """One coloured piece; `kind` is a class of the style sheet."""
-
     kind: str
     x: float
     width: float

@@ -27,7 +27,6 @@ def compile_catalogues() -> bool:
 
 
 def collect_static() -> bool:
-    """Collect, hash and compress the static files when one of them has changed; return whether one had."""
     if prepared.static_is_current():
         return False
     wanted = prepared.static_fingerprint()

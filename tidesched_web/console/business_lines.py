@@ -24,7 +24,6 @@ from tidesched_web.quota.owner_selectors import business_lines_listed, tenants_m
 
 @page(section="business_lines")
 def business_lines(this: Page) -> HttpResponse:
-    """The business lines of the reader's tenants; those of the platform for who sees everything."""
     tenants = list(visible_tenants(this.access).order_by("slug")[:500])
     form = OfTenantFilter(this.request.GET, tenants, platform=this.access.everything)
     part = paged(form.apply(business_lines_listed(this.access)), ("slug", "id"), this.request.GET.get("cursor", ""))
@@ -49,7 +48,6 @@ def _trail() -> list[tuple[str, str]]:
 @takes_forms
 @page(section="business_lines")
 def business_line_new(this: Page) -> HttpResponse:
-    """Make a business line of a tenant, or of the platform."""
     tenants, platform = list(tenants_managed(this.access)), this.access.administers
     start = {"tenant": this.request.GET.get("tenant", PLATFORM if platform and not tenants else "")}
     form = BusinessLineForm(this.request.POST or None, tenants=tenants, platform=platform, initial=start)
@@ -90,7 +88,6 @@ def business_line_edit(this: Page, pk: int) -> HttpResponse:
 @takes_forms
 @page(section="business_lines")
 def business_line_delete(this: Page, pk: int) -> HttpResponse:
-    """Delete a business line that no queue belongs to."""
     found = _line(this, pk)
     form = ReasonForm(this.request.POST or None, initial={"version": found.version})
     if (

@@ -29,7 +29,6 @@ from tidesched_web.quota.selectors import with_promised
 
 @page(section="card_types")
 def card_types(this: Page) -> HttpResponse:
-    """What kinds of cards there are, how many, and how many are promised."""
     form = CardTypeFilter(this.request.GET)
     rows = form.apply(with_promised(visible_card_types(this.access).filter(cluster=this.cluster), this.access))
     part = paged(rows, ("name", "id"), this.request.GET.get("cursor", ""))
@@ -55,7 +54,6 @@ def _card(this: Page, pk: int) -> CardType:
 @takes_forms
 @page(section="card_types")
 def card_type_new(this: Page) -> HttpResponse:
-    """Declare a card type before a node carries it, so that quota can be given for it."""
     need_administrator(this)
     form = CardTypeForm(this.request.POST or None, parents=card_names(this.cluster))
     if this.request.method == "POST" and form.is_valid():
@@ -79,7 +77,6 @@ def card_type_new(this: Page) -> HttpResponse:
 @takes_forms
 @page(section="card_types")
 def card_type_edit(this: Page, pk: int) -> HttpResponse:
-    """Change a declared card type; of one that nodes have shown only its other names."""
     found = _card(this, pk)
     form = _edit_form(this, found)
     if this.request.method == "POST" and form.is_valid():
@@ -109,7 +106,6 @@ def _edit_form(this: Page, card: CardType) -> CardAliasesForm:
 @takes_forms
 @page(section="card_types")
 def card_type_delete(this: Page, pk: int) -> HttpResponse:
-    """Take a declared card type back."""
     found = _card(this, pk)
     protected = [_("Nodes carry it: it goes when they are gone.")] if found.discovered or found.hardware else []
     form = ReasonForm(this.request.POST or None, initial={"version": found.version})

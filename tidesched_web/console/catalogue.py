@@ -36,7 +36,6 @@ def extracted() -> Catalog:
 
 
 def read(language: str) -> Catalog:
-    """The catalogue as it stands, empty when there is none yet."""
     path = path_of(language)
     if not path.exists():
         return Catalog(locale=language, domain="django")
@@ -45,7 +44,6 @@ def read(language: str) -> Catalog:
 
 
 def update(language: str) -> list[str]:
-    """Add new messages, drop those that are gone; returns the ids that still lack a translation."""
     catalog = read(language)
     made = catalog.creation_date
     catalog.update(extracted(), no_fuzzy_matching=True)
@@ -60,7 +58,6 @@ def update(language: str) -> list[str]:
 
 
 def untranslated(catalog: Catalog) -> list[str]:
-    """Ids without a translation, or with a doubtful one."""
     found = []
     for message in catalog:
         texts = message.string if isinstance(message.string, list | tuple) else [message.string]

@@ -27,7 +27,6 @@ from tidesched_web.console.rights import need_writer
 @acts_by_post
 @page(section="changes")
 def change_act(this: Page, pk: int, verb: str) -> HttpResponse:
-    """Apply, take its time back, approve, reject, cancel, retry, accept what moved, or roll back."""
     found = change_of(this, pk)
     need_writer(this)
     try:
@@ -54,7 +53,6 @@ def _typed(this: Page, verb: str) -> dict[str, Any]:
 
 
 def _reviewed(this: Page) -> services.Reviewed:
-    """Which revision of the change stood on the page whose button was pressed."""
     text = this.request.POST.get("revision", "")
     if not text.isascii() or not text.isdigit() or len(text) > 9:
         raise DomainError(

@@ -25,7 +25,6 @@ from tidesched_web.jobs.selectors import earlier_answer, is_answered, job_by_id,
 @takes_forms
 @page()
 def change_impact(this: Page, pk: int) -> HttpResponse:
-    """What the next session would do otherwise: a POST puts the question, a GET looks for the answer."""
     found = change_of(this, pk)
     if (other := _other_revision(this, found)) is not None:
         return other
@@ -84,7 +83,6 @@ def _other_revision(this: Page, found: QuotaChange) -> HttpResponse | None:
 
 @page()
 def change_server(this: Page, pk: int) -> HttpResponse:
-    """What the cluster would refuse of the change, by a dry run of each object."""
     found = change_of(this, pk)
     if (other := _other_revision(this, found)) is not None:
         return other
@@ -97,7 +95,6 @@ def change_server(this: Page, pk: int) -> HttpResponse:
 @takes_forms
 @page()
 def change_day(this: Page, pk: int) -> HttpResponse:
-    """The same over the recorded sessions of the last day: a job that is started here, and how far it is."""
     found = change_of(this, pk)
     if (other := _other_revision(this, found)) is not None:
         return other

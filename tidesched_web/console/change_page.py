@@ -37,7 +37,6 @@ A_MOMENT = dt.timedelta(minutes=1)
 
 @page(section="changes", topics="changes")
 def change(this: Page, pk: int) -> HttpResponse:
-    """One change: what differs, what it would do, where it stands, and what can be done with it."""
     found = change_of(this, pk)
     # A page that stands open follows the change by itself; its author may look elsewhere.
     if not getattr(this.request, "htmx", None):
@@ -183,13 +182,11 @@ def _last_edit(found: QuotaChange) -> Part | None:
 
 
 def _told(entries: Sequence[Any], say: Callable[[Any], dict[str, Any]]) -> Part:
-    """The first of them in words, and how many more there are."""
     found = part(entries)
     return replace(found, rows=[say(entry) for entry in found.rows])
 
 
 def _expected(found: QuotaChange, plan: dict[str, Any]) -> impact_view.ImpactView | None:
-    """What was known of its effect when it was decided."""
     kept = plan.get("impact")
     return (
         impact_view.view_of(kept)
@@ -204,7 +201,6 @@ def _came(this: Page, found: QuotaChange) -> forecast_view.ForecastView | None:
 
 
 def why_due(this: Page, plan: Mapping[str, Any]) -> list[str]:
-    """Who demands a second person, by the names that people gave them."""
     why = [one for one in plan.get("approval", {}).get("why", ()) if one["kind"] != "ceiling"]
     slugs = [one["name"] for one in why if one["kind"] == "tenant"]
     names = dict(visible_tenants(this.access).filter(slug__in=slugs).values_list("slug", "name")) if slugs else {}

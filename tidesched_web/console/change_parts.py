@@ -17,8 +17,6 @@ NOTES: Final = 100
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """Some rows of a table, with the places of its neighbours (empty at an end) and how many rows there are in all."""
-
     rows: list[Any]
     first: int
     all: int
@@ -27,12 +25,10 @@ class Part:
 
     @property
     def last(self) -> int:
-        """The number of its last row."""
         return self.first + len(self.rows) - 1
 
     @property
     def more(self) -> int:
-        """How many rows there are behind it."""
         return self.all - self.last
 
     def __bool__(self) -> bool:

@@ -26,7 +26,6 @@ def change_of(this: Page, pk: int) -> QuotaChange:
 
 
 def plan_of(this: Page, change: QuotaChange) -> dict[str, Any]:
-    """What it would do now, or did once it is written, as far as the reader may see it."""
     return services.shown_plan(change=change, access=this.access)
 
 

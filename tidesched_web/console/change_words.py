@@ -93,8 +93,6 @@ class ObjectFields:
 
 @dataclass(frozen=True, slots=True)
 class DiffLine:
-    """One line of two texts side by side; ``sign`` is " ", "-", "+", "~" or "…" (lines left out)."""
-
     sign: str
     before: str
     after: str
@@ -102,8 +100,6 @@ class DiffLine:
 
 @dataclass(frozen=True, slots=True)
 class ObjectDiff:
-    """One object of the cluster, before and after."""
-
     kind: str
     name: str
     act: str
@@ -190,7 +186,6 @@ def fields_of_plan(
 
 
 def figure_words(entry: Mapping[str, Any]) -> dict[str, str]:
-    """One figure that differs, with the name of its object."""
     return {
         "name": object_name(entry["object"])[1],
         "field": field_name(entry["field"]),
@@ -273,7 +268,6 @@ def _service_of(pointer: str) -> str:
 
 
 def objects_of_plan(objects: Iterable[Mapping[str, Any]]) -> list[ObjectDiff]:
-    """Kubernetes objects of a plan as two texts side by side."""
     found = []
     for entry in objects:
         before, after = entry.get("before"), entry.get("after")

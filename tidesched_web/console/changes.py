@@ -20,7 +20,6 @@ from tidesched_web.console.rights import writes
 
 @page(section="changes", topics="changes")
 def changes(this: Page) -> HttpResponse:
-    """All changes of the cluster that the reader sees, the newest first."""
     form = ChangeFilter(this.request.GET)
     rows = with_touched(form.apply(visible_changes(this.access).filter(cluster=this.cluster)))
     if this.request.GET.get("format") == "csv":
@@ -55,7 +54,6 @@ def changes(this: Page) -> HttpResponse:
 
 
 def told_objects(first: Iterable[str], count: int) -> str:
-    """What a change touches, in a few words: its first objects, and how many more there are of ``count``."""
     names = [" ".join(change_words.object_name(key)) for key in first]
     more = count - len(names)
     said = listed(names)

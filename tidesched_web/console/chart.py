@@ -22,8 +22,6 @@ CACHE_SECONDS = 60
 
 @dataclass(frozen=True, slots=True)
 class Chart:
-    """What `components/chart.html` shows."""
-
     key: str
     question: str
     url: str

@@ -25,7 +25,6 @@ def clusters(this: Page) -> HttpResponse:
 @takes_forms
 @page(section="overview")
 def pause(this: Page) -> HttpResponse:
-    """Stop or resume sending. It asks for a reason and says what will happen before it does."""
     if not this.access.administers:
         raise PermissionDenied
     cluster = this.cluster

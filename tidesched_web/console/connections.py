@@ -65,8 +65,6 @@ KINDS = {
 
 @dataclass(frozen=True)
 class Line:
-    """A finding as the page shows it."""
-
     level: str
     text: str
     helps: str
@@ -111,7 +109,6 @@ def shown(test: ConnectionTest) -> dict[str, Any]:
 @takes_forms
 @page(section="clusters")
 def cluster_new(this: Page) -> HttpResponse:
-    """Say how a new cluster is reached; it is tested on the next page, before anything is saved."""
     need_administrator(this)
     trail = [(_("Clusters"), reverse("console:clusters"))]
     return _given(this, _("Connect a cluster"), trail, None, mode=ClusterMode.OBSERVE)
@@ -119,7 +116,6 @@ def cluster_new(this: Page) -> HttpResponse:
 
 @page(section="clusters")
 def cluster_rights(this: Page, mode: str) -> HttpResponse:
-    """The account with the rights of one mode, for `kubectl apply`."""
     need_administrator(this)
     if mode not in MODES:
         raise Http404
@@ -131,7 +127,6 @@ def cluster_rights(this: Page, mode: str) -> HttpResponse:
 @takes_forms
 @page(section="connection")
 def connection_replace(this: Page) -> HttpResponse:
-    """Say how a cluster is reached from now on."""
     need_administrator(this)
     title = _("Connect again") if this.cluster.disconnected_at else _("Replace the connection")
     return _given(this, title, _trail(this), this.cluster, mode=this.cluster.mode)
@@ -185,7 +180,6 @@ def _offer_url(test: ConnectionTest) -> str:
 @takes_forms
 @page(section="clusters", topics="jobs")
 def cluster_offer(this: Page, pk: int) -> HttpResponse:
-    """What the test of a new cluster finds; then its name and why."""
     need_administrator(this)
     test = visible_tests(this.access).filter(pk=pk, cluster__isnull=True, offer=True).first()
     if test is None:
@@ -215,7 +209,6 @@ def cluster_offer(this: Page, pk: int) -> HttpResponse:
 @takes_forms
 @page(section="connection", topics="jobs")
 def connection_offer(this: Page, pk: int) -> HttpResponse:
-    """What the test of another connection finds; then why."""
     need_administrator(this)
     test = visible_tests(this.access).filter(pk=pk, cluster=this.cluster, offer=True).first()
     if test is None:
@@ -281,7 +274,6 @@ def _tested(
 
 @page(section="connection", topics="jobs clusters queues")
 def connection(this: Page) -> HttpResponse:
-    """How the cluster is reached, what the newest test says, the newest push, and the tests before."""
     need_whole_sight(this)
     cluster = this.cluster
     newest, running = newest_test(cluster), running_test(cluster)
@@ -331,7 +323,6 @@ def connection_test(this: Page) -> HttpResponse:
 @takes_forms
 @page(section="connection")
 def disconnect(this: Page) -> HttpResponse:
-    """Forget the credentials of a cluster, after asking once more."""
     need_administrator(this)
     form = ReasonForm(this.request.POST or None)
     if this.request.method == "POST" and form.is_valid():
@@ -346,7 +337,6 @@ def disconnect(this: Page) -> HttpResponse:
 @takes_forms
 @page(section="clusters")
 def cluster_remove(this: Page) -> HttpResponse:
-    """Remove a disconnected cluster with all that is known of it, after its name was typed."""
     need_administrator(this)
     cluster = this.cluster
     form = RemoveForm(this.request.POST or None)
@@ -366,7 +356,6 @@ def cluster_remove(this: Page) -> HttpResponse:
 @takes_forms
 @page(section="connection")
 def cluster_settings(this: Page) -> HttpResponse:
-    """Name, mode, period and guards of a cluster."""
     need_administrator(this)
     cluster = this.cluster
     names = [name for name in SettingsForm.base_fields if name not in ("reason", "version")]

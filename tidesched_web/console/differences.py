@@ -16,8 +16,6 @@ STEP = " › "
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One figure. ``kind``: same, added, removed or changed."""
-
     path: str
     before: str
     after: str

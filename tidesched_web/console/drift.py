@@ -35,7 +35,6 @@ MOST = 200
 
 @page(section="drift", topics="drift queues changes")
 def drift(this: Page) -> HttpResponse:
-    """What differs, by object; the queues without an owner; and what ended before."""
     if this.request.GET.get("format") == "csv":
         return _export(this)
     return this.render("drift/drift.html", _context(this))
@@ -87,7 +86,6 @@ def _row(row: Drift) -> dict[str, Any]:
 
 
 def line_of(counts: dict[str, int], look: Any, *, everything: bool) -> str:
-    """How far intent and cluster agree, of what the reader sees."""
     if look is None:
         return _("The cluster has not been compared yet.")
     waits = counts.get(DriftState.OPEN, 0)
@@ -118,7 +116,6 @@ def _require_seen(rows: Sequence[Drift], sent: Mapping[str, str]) -> None:
 @acts_by_post
 @page(section="drift")
 def decide(this: Page) -> HttpResponse:
-    """Push again, adopt or ignore what was chosen, with one reason."""
     if not this.access.administers:
         raise PermissionDenied
     sent = this.request.POST

@@ -25,7 +25,6 @@ def edit_page(
     trail: list[tuple[str, str]],
     **more: object,
 ) -> HttpResponse:
-    """A page with one form; "cancel" leads to the last step of the trail."""
     with_opened(form)
     context = {"form": form, "title": title, "submit": submit, "trail": trail, "back": trail[-1][1], **more}
     return this.render(template, context, status=form.refused_as)
@@ -43,7 +42,6 @@ def delete_page(
     template: str = "components/delete_page.html",
     **more: object,
 ) -> HttpResponse:
-    """A page that asks once more, with what depends on the object and what stands in the way."""
     blocked = bool(protected) or any(group.blocks for group in dependents)
     context = {
         "form": form,

@@ -16,7 +16,6 @@ MAX_ROWS = 10_000
 
 
 def plain_cards(cards: Mapping[str, float]) -> str:
-    """A map of card counts in one cell: "NVIDIA-A10=2 NVIDIA-H200=8"."""
     return " ".join(f"{name}={count:g}" for name, count in sorted(cards.items()))
 
 

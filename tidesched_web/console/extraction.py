@@ -23,7 +23,6 @@ _CALL = re.compile(rf"(?<!\w)_\({_TEXT}\)")
 def extract_django(
     fileobj: IO[bytes], keywords: Mapping[str, Any], comment_tags: Collection[str], options: Mapping[str, str]
 ) -> Iterator[Found]:
-    """Yield each ``translate``, ``blocktranslate`` and ``_("…")`` of a template."""
     del keywords, comment_tags
     text = fileobj.read().decode(options.get("encoding", "utf-8"))
     start = 0

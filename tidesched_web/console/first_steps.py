@@ -43,7 +43,6 @@ class Step:
 
     @property
     def look(self) -> tuple[str, str, Promise]:
-        """Tone, icon and word of its state."""
         return LOOKS[self.state]
 
 

@@ -47,8 +47,6 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class ForecastView:
-    """The section of a change's page."""
-
     line: str
     rows: list[Line]
     hidden: int

@@ -67,7 +67,6 @@ def _folded(access: Access, steps: list[dict[str, Any]], own_queue: bool) -> Ite
 
 
 def _step(access: Access, row: dict[str, Any], own_queue: bool) -> dict[str, Any]:
-    """One step with its words; the database gives its time as text."""
     detail = row["detail"]
     sentence = reason_words.reason_detail(detail.get("code", ""), detail.get("message", ""))
     if not sentence and detail.get("numbers"):

@@ -71,8 +71,6 @@ class RemedyView:
 
 @dataclass(frozen=True, slots=True)
 class Why:
-    """The card that says why a gang waits."""
-
     title: str
     sentence: str
     figures: list[tuple[str, str]]
@@ -105,7 +103,6 @@ def held_back(gang: Gang, stop: SendingStop | None) -> bool:
 
 
 def why_title(gang: Gang, stop: SendingStop | None) -> str:
-    """The short name of what keeps it."""
     return _("Sending stopped") if held_back(gang, stop) else str(reason_words.reason_title(gang.reason_code))
 
 

@@ -74,14 +74,12 @@ RECLAIM = "reclaim"
 
 
 def _rows(this: Page, gangs: QuerySet[Gang]) -> QuerySet[Gang]:
-    """Rows of the list with what their cells say, in one query."""
     rows = with_remedies(with_figures(with_own_queue(gangs, this.access))).defer("manifest")
     return with_evictions(rows, this.access, this.cluster.clock())
 
 
 @page(section="gangs", topics="sessions gangs")
 def gangs(this: Page) -> HttpResponse:
-    """The list; `?format=csv` exports all that the filters leave."""
     cluster = this.cluster
     form = GangFilter(this.request.GET, card_names(cluster))
     all_gangs = visible_gangs(this.access).filter(cluster=cluster)
@@ -164,7 +162,6 @@ def _session_of(said: AsOf | RemedyLine | None) -> int | str:
 
 
 def _gang(this: Page, pk: int) -> Gang:
-    """The gang with all that its page shows beside reclaims and names of holders, in one query."""
     access = this.access
     rows = with_figures(with_own_queue(visible_gangs(access).filter(cluster=this.cluster, pk=pk), access))
     rows = with_evictions(with_granted(with_steps(rows), access), access, this.cluster.clock())
@@ -176,7 +173,6 @@ def _gang(this: Page, pk: int) -> Gang:
 
 @page(section="gangs", topics="sessions gangs")
 def gang(this: Page, pk: int) -> HttpResponse:
-    """One gang: why it waits, what would help, what happened to it, its pods and its object."""
     found = _gang(this, pk)
     # Without pods, before its start and after its end, what it asks for is what its PodGroup says.
     asked = found.manifest.get("card_request") or {}
@@ -347,7 +343,6 @@ def _title(key: str, document: Mapping[str, Any]) -> str:
 
 @page()
 def gang_by_name(this: Page, namespace: str, name: str) -> HttpResponse:
-    """The address that other pages know: go to the gang of that name that was submitted last."""
     pk = newest_gang_id(this.access, this.cluster, f"{namespace}/{name}")
     if pk is None:
         raise Http404

@@ -21,7 +21,6 @@ from tidesched_web.quota.selectors import visible_grants
 
 @page(section="grants")
 def grants(this: Page) -> HttpResponse:
-    """The grants of the queues that the reader sees."""
     form = GrantFilter(this.request.GET)
     rows = form.apply(visible_grants(this.access).filter(cluster=this.cluster))
     part = paged(rows, ("namespace", "queue_id", "id"), this.request.GET.get("cursor", ""))
@@ -43,7 +42,6 @@ def _trail(this: Page) -> list[tuple[str, str]]:
 @takes_forms
 @page(section="grants")
 def grant_new(this: Page) -> HttpResponse:
-    """Let a namespace use a queue."""
     queues = list(queues_managed(this.access, this.cluster))
     start = {"queue": this.request.GET.get("queue", "")}
     form = GrantForm(this.request.POST or None, initial=start, queues=[queue.name for queue in queues])

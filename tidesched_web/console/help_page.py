@@ -15,13 +15,11 @@ from tidesched_web.console.states import LOOKS
 
 
 def favicon(_request: HttpRequest) -> HttpResponse:
-    """Where browsers look for the mark without having read a page, at a download for example."""
     return redirect(static("img/mark.svg"))
 
 
 @page(section="help")
 def help_page(this: Page) -> HttpResponse:
-    """Words, pages, states, reasons and keys."""
     everything = this.access.everything
     return this.render(
         "help/help.html",

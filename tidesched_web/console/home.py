@@ -34,8 +34,6 @@ HOUR_SECONDS = 3600
 
 @dataclass(frozen=True, slots=True)
 class UseRow:
-    """One service type × card of a tenant in a cluster."""
-
     service_type: str
     card: str
     use: CardUse
@@ -107,7 +105,6 @@ class Part:
 
     @property
     def line(self) -> str:
-        """What waits in this cluster, in one sentence."""
         if not self.ran:
             return _("No session has run yet: what waits is not known.")
         n = self.figures.gangs_waiting

@@ -21,8 +21,6 @@ ROWS = 12
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One gang or queue of a list."""
-
     gang: str
     queue: str
     cards: str
@@ -33,8 +31,6 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """One list; ``hidden`` rows are of other tenants."""
-
     key: str
     title: str
     icon: str
@@ -48,8 +44,6 @@ class Section:
 
 @dataclass(frozen=True, slots=True)
 class HoursRow:
-    """Card-hours that one queue would have gained and lost."""
-
     card: str
     queue: str
     gained: float

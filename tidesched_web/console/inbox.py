@@ -64,5 +64,4 @@ def headline(change: QuotaChange) -> list[dict[str, Any]]:
 
 
 def deleted_objects(change: QuotaChange) -> list[str]:
-    """The keys of the objects that are no more once the change is applied."""
     return sorted(key for key, patch in change.edits.items() if patch is None)

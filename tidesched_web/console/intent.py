@@ -21,13 +21,11 @@ from tidesched_web.quota.owner_selectors import refuse_taken
 
 
 def change_link(change: QuotaChange) -> SafeString:
-    """The change by its number, as a link to its page: for messages."""
     address = reverse("console:change", args=[change.cluster.slug, change.pk])
     return format_html('<a href="{}">{}</a>', address, _("Change %(n)s") % {"n": change.pk})
 
 
 def tell_waits(this: Page, change: QuotaChange) -> None:
-    """Say on the next page that a change waits, with the way to it."""
     text = _("{change} waits for the approval of a second person; nothing is changed until then.")
     messages.warning(this.request, format_html(text, change=change_link(change)))
 
@@ -40,7 +38,6 @@ def _parts(key: str) -> tuple[str, ...]:
 
 
 def _looked_at(form: EditForm, key: str) -> dict[str, int]:
-    """The version of this object that the form was opened with."""
     version = form.cleaned_data.get("version")
     return {key: version} if key and version is not None else {}
 

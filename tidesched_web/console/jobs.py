@@ -22,7 +22,6 @@ from tidesched_web.jobs.selectors import visible_job, visible_jobs
 
 @page(section="jobs", topics="jobs")
 def jobs(this: Page) -> HttpResponse:
-    """The reader's own jobs, the newest first; a platform admin sees everybody's."""
     found = paged(visible_jobs(this.access, this.user), ("-id",), this.request.GET.get("cursor", ""))
     places = services.places_of(found.rows)
     for row in found.rows:
@@ -76,7 +75,6 @@ def _found(this: Page, pk: int) -> Job:
 
 
 def _seen(this: Page, row: Job) -> None:
-    """What the templates show beside the columns."""
     row.percent = round(row.progress * 100)  # type: ignore[attr-defined]
     row.cancelling = row.state in OPEN_JOB_STATES and row.cancel_asked_at is not None  # type: ignore[attr-defined]
     row.about = _about(this, row)  # type: ignore[attr-defined]

@@ -12,8 +12,6 @@ from tidesched_web.quota.models import Queue
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """One manifest; `fits` says whether the queue's service type is the one that the manifest is for."""
-
     key: str
     title: str
     text: str

@@ -32,7 +32,6 @@ def _tenant(this: Page, slug: str) -> Tenant:
 @takes_forms
 @page(section="tenants")
 def members(this: Page, tenant: str) -> HttpResponse:
-    """Who belongs to a tenant; its admins take people in here."""
     found = _tenant(this, tenant)
     may = manages(this.access, found.pk)
     form = MemberForm(this.request.POST or None)
@@ -53,7 +52,6 @@ def members(this: Page, tenant: str) -> HttpResponse:
 @takes_forms
 @page(section="tenants")
 def member_invite(this: Page, tenant: str) -> HttpResponse:
-    """Invite a person who has no account: it belongs to this tenant alone, and its link is shown once."""
     found = _tenant(this, tenant)
     need_admin_of(this, found.pk)
     form = InviteMemberForm(this.request.POST or None)
@@ -76,7 +74,6 @@ def member_invite(this: Page, tenant: str) -> HttpResponse:
 @acts_by_post
 @page(section="tenants")
 def member_link(this: Page, tenant: str, pk: int) -> HttpResponse:
-    """Another invitation for a person who has not used the first one."""
     found = _member(this, tenant, pk)
     try:
         link, secret = services.invite_again(membership=found, actor=this.access.actor, by=this.user.pk)
@@ -150,7 +147,6 @@ def member_role(this: Page, tenant: str, pk: int) -> HttpResponse:
 @takes_forms
 @page(section="tenants")
 def member_remove(this: Page, tenant: str, pk: int) -> HttpResponse:
-    """Take an account out, after a question."""
     found = _member(this, tenant, pk)
     form = ReasonForm(this.request.POST or None, initial={"version": found.version})
     if (

@@ -36,14 +36,11 @@ class Entry:
     words: Promise | str = ""
 
     def holds(self, section: str) -> bool:
-        """Whether a page of this section stands under it."""
         return section == self.section or section in self.also
 
 
 @dataclass(frozen=True)
 class Group:
-    """Pages that belong together; the first group has no heading and cannot be closed."""
-
     name: str
     word: Promise | str
     entries: tuple[Entry, ...]

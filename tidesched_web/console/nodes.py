@@ -82,7 +82,6 @@ class Slot:
         return sum(size for _kind, size in self.parts)
 
     def title(self) -> str:
-        """What the cell says on hover and to a screen reader."""
         if not self.parts:
             return _("idle")
         text = listed(self.gangs)

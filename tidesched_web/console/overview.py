@@ -37,15 +37,12 @@ ROWS = 6
 
 @dataclass(frozen=True, slots=True)
 class CardRow:
-    """One card type of the overview's first table."""
-
     point: TidePoint
     bar: bars.UsageBar
     day: DayRange | None = None
 
     @property
     def own_training(self) -> int:
-        """Training on cards that a full flood would leave to it."""
         return self.point.training - self.point.borrowed
 
 

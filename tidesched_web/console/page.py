@@ -145,6 +145,5 @@ def _last_or_first(request: HttpRequest, clusters: list[Cluster]) -> Cluster:
 
 
 def context(request: HttpRequest) -> dict[str, str]:
-    """For every template: the reader's choice of appearance."""
     theme = request.COOKIES.get("theme", "auto")
     return {"theme": theme if theme in THEMES else "auto"}

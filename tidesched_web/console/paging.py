@@ -74,7 +74,6 @@ def _turned(name: str) -> str:
 
 
 def _after(order: Sequence[str], values: Sequence[Any]) -> Q:
-    """Rows that come after these values in a lexicographic order."""
     found, equal = Q(pk__in=[]), Q()
     for name, value in zip(order, values, strict=True):
         plain = name.lstrip("-")

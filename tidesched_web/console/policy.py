@@ -36,7 +36,6 @@ def _revisions(this: Page) -> list[PolicyRevision]:
 @takes_forms
 @page(section="policy")
 def policy(this: Page) -> HttpResponse:
-    """The text that rules; a POST checks another one, or applies it."""
     cluster, revisions = this.cluster, _revisions(this)
     ruling = newest_usable(revisions)
     newest = revisions[0].number if revisions else 0
@@ -119,7 +118,6 @@ def _trail(this: Page) -> list[tuple[str, str]]:
 
 @page(section="policy")
 def policies(this: Page) -> HttpResponse:
-    """Every revision, the newest first."""
     rows = visible_policies(this.access).filter(cluster=this.cluster)
     part = paged(rows, ("-number",), this.request.GET.get("cursor", ""))
     return this.render("policy/policies.html", {"page": part, "trail": _trail(this)})
@@ -146,7 +144,6 @@ def policy_revision(this: Page, number: int) -> HttpResponse:
 @takes_forms
 @page(section="policy")
 def policy_roll_back(this: Page, number: int) -> HttpResponse:
-    """Go back to the text of an earlier revision: as a new one, with its own reason and its own dry run."""
     found = _revision(this, number)
     need_administrator(this)
     revisions = _revisions(this)
@@ -179,7 +176,6 @@ def policy_roll_back(this: Page, number: int) -> HttpResponse:
 @acts_by_post
 @page(section="policy")
 def policy_release(this: Page, number: int) -> HttpResponse:
-    """Let sessions send what they decide under a revision, after a person has seen what they would do."""
     found = _revision(this, number)
     need_administrator(this)
     if services.release_policy(revision=found, actor=this.access.actor):

@@ -81,8 +81,6 @@ class Named:
 
 @dataclass(frozen=True, slots=True)
 class PolicyWords:
-    """What a policy does. ``cool_down`` in seconds, None where an evicted gang may be evicted again at once."""
-
     actions: list[Named]
     tiers: list[list[Named]]
     profiles: list[str]

@@ -27,7 +27,6 @@ from tidesched_web.quota.services import DEFAULT_PRIORITY_CLASSES
 
 @page(section="priority_classes")
 def priority_classes(this: Page) -> HttpResponse:
-    """The classes, the highest first, and which of the four defaults are missing."""
     form = NameFilter(this.request.GET)
     rows = visible_priority_classes(this.access).filter(cluster=this.cluster)
     missing = sorted(set(DEFAULT_PRIORITY_CLASSES).difference(rows.values_list("name", flat=True)))
@@ -55,7 +54,6 @@ def _class(this: Page, name: str) -> PriorityClass:
 @acts_by_post
 @page(section="priority_classes")
 def priority_class_defaults(this: Page) -> HttpResponse:
-    """Make those of the four default levels that are missing."""
     need_administrator(this)
     had = set(visible_priority_classes(this.access).filter(cluster=this.cluster).values_list("name", flat=True))
     edits = {
@@ -94,7 +92,6 @@ def priority_class_new(this: Page) -> HttpResponse:
 @takes_forms
 @page(section="priority_classes")
 def priority_class_edit(this: Page, name: str) -> HttpResponse:
-    """Change the fields that Kubernetes lets one change."""
     found = _class(this, name)
     start = {
         "description": found.description,
@@ -114,7 +111,6 @@ def priority_class_edit(this: Page, name: str) -> HttpResponse:
 @takes_forms
 @page(section="priority_classes")
 def priority_class_replace(this: Page, name: str) -> HttpResponse:
-    """Give a live class another value: it is deleted and made anew."""
     found = _class(this, name)
     start = {"value": found.value, "preemption_policy": found.preemption_policy, "version": found.version}
     form = ReplaceClassForm(this.request.POST or None, initial=start)
@@ -137,7 +133,6 @@ def priority_class_replace(this: Page, name: str) -> HttpResponse:
 @takes_forms
 @page(section="priority_classes")
 def priority_class_delete(this: Page, name: str) -> HttpResponse:
-    """Delete a class; pods that have it keep their number."""
     found = _class(this, name)
     form = ReasonForm(this.request.POST or None, initial={"version": found.version})
     key = f"priority-class/{found.name}"

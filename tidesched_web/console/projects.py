@@ -29,7 +29,6 @@ from tidesched_web.quota.selectors import limits_of, visible_queues, with_limits
 
 @page(section="projects")
 def projects(this: Page) -> HttpResponse:
-    """The projects of the tenants that the reader belongs to."""
     tenants = list(visible_tenants(this.access).order_by("slug")[:500])
     form = OfTenantFilter(this.request.GET, tenants)
     rows = form.apply(projects_listed(this.access))
@@ -57,7 +56,6 @@ def _trail(found: Project | None = None, *, itself: bool = False) -> list[tuple[
 
 @page(section="projects")
 def project(this: Page, tenant: str, project: str) -> HttpResponse:
-    """One project: its quota in each cluster and its queues."""
     found = project_of(this, tenant, project)
     clusters = {cluster.pk: cluster for cluster in this.clusters}
     limits = [row | {"cluster": clusters[row["cluster"]]} for row in limits_of(found) if row["cluster"] in clusters]
@@ -78,7 +76,6 @@ def project(this: Page, tenant: str, project: str) -> HttpResponse:
 @takes_forms
 @page(section="projects")
 def project_new(this: Page) -> HttpResponse:
-    """Make a project in a tenant that one administers."""
     tenants = list(tenants_managed(this.access))
     start = {"tenant": this.request.GET.get("tenant", tenants[0].slug if len(tenants) == 1 else "")}
     form = ProjectForm(this.request.POST or None, tenants=tenants, initial=start)
@@ -119,7 +116,6 @@ def project_edit(this: Page, tenant: str, project: str) -> HttpResponse:
 @takes_forms
 @page(section="projects")
 def project_delete(this: Page, tenant: str, project: str) -> HttpResponse:
-    """Delete a project, after a look at what depends on it."""
     found = project_of(this, tenant, project)
     need_admin_of(this, found.tenant_id)
     form = ReasonForm(this.request.POST or None, initial={"version": found.version})

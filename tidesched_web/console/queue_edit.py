@@ -55,7 +55,6 @@ def _trail(this: Page, found: Queue | None = None) -> list[tuple[str, str]]:
 @takes_forms
 @page(section="queues")
 def queue_new(this: Page) -> HttpResponse:
-    """A queue with its card quota: drafted for a review, or made at once, after the approval where one is due."""
     need_writer(this, "queues")
     projects, lines = list(projects_managed(this.access)), list(lines_managed(this.access))
     asked = this.request.GET.get("owner", "")
@@ -105,7 +104,6 @@ def queue_new(this: Page) -> HttpResponse:
 @takes_forms
 @page(section="queues")
 def queue_edit(this: Page, name: str) -> HttpResponse:
-    """Change a queue's settings and quotas: drafted for a review, or saved at once, after the approval if it is due."""
     found = _queue(this, name)
     start = {
         "version": found.version,
@@ -169,7 +167,6 @@ def living(found: Queue) -> int:
 
 
 def why_not_deleted(found: Queue) -> list[str]:
-    """What stands in the way of deleting a queue, in words."""
     why = []
     if found.name == "default":
         why.append(_("Every cluster of Volcano has a queue “default”."))

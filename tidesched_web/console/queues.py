@@ -47,8 +47,6 @@ SPAN = dt.timedelta(hours=48)
 
 @dataclass(frozen=True, slots=True)
 class CardUse:
-    """One card type of one queue; figures in milli-cards."""
-
     card: str
     quota: int
     allocated: int
@@ -96,12 +94,10 @@ class QueueRow:
 
     @property
     def borrowed(self) -> float:
-        """What it borrows, in physical cards."""
         return float(sum(use.borrowed * share_of_board(use.card) for use in self.uses) / 1000)
 
     @property
     def lent(self) -> float:
-        """What it lends, in physical cards."""
         return float(sum(use.lent * share_of_board(use.card) for use in self.uses) / 1000)
 
     def of_card(self, card: str) -> QueueRow:
@@ -188,7 +184,6 @@ _IS: Mapping[str, Callable[[QueueRow], bool]] = {
 
 @page(section="queues", topics="sessions queues usage")
 def queues(this: Page) -> HttpResponse:
-    """All queues of the cluster that the reader sees."""
     cluster = this.cluster
     totals = card_totals([cluster.pk])
     form = QueueFilter(this.request.GET, [card for _cluster, card in totals])
@@ -240,7 +235,6 @@ def queues(this: Page) -> HttpResponse:
 
 @page(section="queues", topics="sessions queues usage")
 def queue(this: Page, name: str) -> HttpResponse:
-    """One queue: use, order of those who wait, who runs, settings and ready-made manifests."""
     found = _queue(this, name)
     row = queue_row(found, card_totals([this.cluster.pk]))
     gangs, stop = gangs_of_queue(found), sending_stop(this.cluster)
@@ -295,7 +289,6 @@ def _usage_chart(this: Page, found: Queue, cards: list[str]) -> Chart:
 
 @page()
 def usage(this: Page, name: str) -> HttpResponse:
-    """The data of the usage chart of one card type."""
     found = _queue(this, name)
     card = this.request.GET.get("card", "").replace("\0", "")[:200]
     end = this.cluster.clock()

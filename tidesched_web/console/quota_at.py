@@ -35,8 +35,6 @@ MOST_CHANGES: Final = 8
 
 @dataclass(frozen=True, slots=True)
 class QuotaThen:
-    """One figure at the moment: ``layers`` (``plan: layer``) are the open ones that are about it."""
-
     queue: Queue
     card: str
     base: int
@@ -51,8 +49,6 @@ class QuotaThen:
 
 @dataclass(frozen=True, slots=True)
 class NextChange:
-    """A moment at which the layers of one or more plans make other figures."""
-
     at: dt.datetime
     opens: list[str]
     closes: list[str]
@@ -65,13 +61,11 @@ class NextChange:
 
 
 def plans_on(this: Page) -> list[tide.Plan]:
-    """The plans in sight that are on, in the order in which they apply."""
     return tide.in_order(tide.plan_of(row.name, document_of(row)) for row in plans_in_sight(this) if row.enabled)
 
 
 @page(section="tide_plans", topics="queues changes")
 def quota_at(this: Page) -> HttpResponse:
-    """Each queue × card type with its base and its quota at the moment of the address; without one, now."""
     form = QuotaAtFilter(this.request.GET, card_names(this.cluster))
     asked, plans = form.moment("at"), plans_on(this)
     at = asked or this.cluster.clock()
@@ -165,7 +159,6 @@ def next_changes(this: Page, queues: Iterable[Queue]) -> list[NextChange]:
 
 
 def _turned(plans: Sequence[tide.Plan], before: tide.Open, after: tide.Open) -> tuple[list[str], list[str]]:
-    """The layers that open, and those that close."""
     unnamed = _("layer %(n)s")
     opens = tide.names_of(plans, tuple(one for one in after if one not in before), unnamed)
     return opens, tide.names_of(plans, tuple(one for one in before if one not in after), unnamed)

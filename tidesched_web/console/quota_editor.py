@@ -55,7 +55,6 @@ def draft_of(this: Page, text: str | None) -> QuotaChange | None:
 
 @page(section="quota")
 def editor(this: Page) -> HttpResponse:
-    """The page; its cells come with `editor_data`."""
     need_writer(this)
     draft = draft_of(this, this.request.GET.get("change"))
     warm(this.cluster.pk)
@@ -153,7 +152,6 @@ def _edits(text: str | bytes) -> dict[str, Any]:
 
 
 def _body(this: Page) -> bytes:
-    """The body of a request of the page's script, which is JSON."""
     if this.request.content_type != "application/json":
         raise DomainError("invalid", _("Edits are sent as %(kind)s.") % {"kind": "application/json"})
     return this.request.body
@@ -172,7 +170,6 @@ def _mark(text: str) -> str:
 @acts_by_post
 @page()
 def check(this: Page) -> HttpResponse:
-    """What the rules say to the edits so far; nothing is kept."""
     need_writer(this)
     try:
         plan = services.check(cluster=this.cluster, edits=_edits(_body(this)), access=this.access)
@@ -186,7 +183,6 @@ def check(this: Page) -> HttpResponse:
 @acts_by_post
 @page(section="quota")
 def review(this: Page) -> HttpResponse:
-    """Keep the edits as a draft and go to its review."""
     need_writer(this)
     draft = draft_of(this, this.request.POST.get("change"))
     try:

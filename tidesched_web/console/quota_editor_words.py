@@ -6,7 +6,6 @@ from django.utils.translation import gettext as _
 
 
 def words() -> dict[str, str]:
-    """Every text of `static/js/quota-editor.js` by its name."""
     return {
         "corner": _("Tenant › project › queue"),
         "then": _(", "),

@@ -35,8 +35,6 @@ _FIGURES = (
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """One column: ``kind`` says how its figures are written, ``path`` where they stand in a document."""
-
     key: str
     label: str
     title: str

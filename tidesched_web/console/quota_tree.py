@@ -58,7 +58,6 @@ def _cards(sums: TreeSums) -> list[str]:
 
 
 def _rows(this: Page, sums: TreeSums, form: TreeFilter, *, everything: bool) -> tuple[list[Row], bool]:
-    """The rows that the filters leave, and whether some are missing because there are too many."""
     text, badge = form.value("q"), form.value("badge")
     queues = tree_queues(this.access, this.cluster)
     with_queues = everything or bool(text) or badge in ("starved", "unused")
@@ -99,7 +98,6 @@ def _rows(this: Page, sums: TreeSums, form: TreeFilter, *, everything: bool) -> 
 
 @page(section="quota", topics="sessions queues usage")
 def tree(this: Page) -> HttpResponse:
-    """The tree as a table of rows that fold."""
     cluster = this.cluster
     sums = tree_sums(this.access, cluster)
     form = TreeFilter(this.request.GET, _cards(sums))
@@ -173,7 +171,6 @@ def _line(rows: list[Row], sums: TreeSums) -> str:
 
 @page(section="quota")
 def branch(this: Page) -> HttpResponse:
-    """What stands below one row, for a tree that is too large to be shown at once."""
     sums = tree_sums(this.access, this.cluster)
     form = TreeFilter(this.request.GET, _cards(sums))
     tenant, project, line, after = (_number(this, name) for name in ("tenant", "project", "line", "after"))
@@ -230,7 +227,6 @@ def _chart(this: Page, form: TreeFilter, cards: list[str]) -> Chart:
 
 @page(section="quota")
 def treemap(this: Page) -> HttpResponse:
-    """The data of the treemap of one card type."""
     card = this.request.GET.get("card", "").replace("\0", "")[:200]
 
     def areas() -> list[quota_map.Area]:

@@ -63,8 +63,6 @@ class CardLine:
 
 @dataclass(slots=True)
 class Row:
-    """One row; ``key`` names it in the page, ``branch`` is the query that fetches what stands below it."""
-
     key: str
     parent: str
     level: int
@@ -84,7 +82,6 @@ class Row:
 
     @property
     def unused(self) -> bool:
-        """It has a quota and uses none of it."""
         return any(line.limit for line in self.lines) and not any(
             line.allocated or line.inqueue or line.waiting for line in self.lines
         )
@@ -92,8 +89,6 @@ class Row:
 
 @dataclass(slots=True)
 class _Sums:
-    """What stands below a row, added up."""
-
     queues: int = 0
     starved: int = 0
     quota: CardMap = field(default_factory=lambda: defaultdict(int))
@@ -121,7 +116,6 @@ def key_of(place: Place) -> str:
 
 
 def is_starved(queue: Queue) -> bool:
-    """It waits although it is below its own quota."""
     quota = effective_quota_of(queue)
     used = {row["card"]: row["allocated"] for row in queue.usage_rows}  # type: ignore[attr-defined]
     return any(used.get(card, 0) < quota.get(card, 0) * 1000 for card in waiting_cards_of(queue))

@@ -86,7 +86,6 @@ GATES = "spec.schedulingGates"
 
 
 def reason_title(code: str) -> str | Promise:
-    """The short name of a code; an unknown one shows itself."""
     return TITLES.get(code, code)
 
 

@@ -68,8 +68,6 @@ class CostRow:
 
 @dataclass(frozen=True, slots=True)
 class ReceiptView:
-    """What the page shows; empty of a reclaim that has no receipt."""
-
     uses: Sequence[UseRow]
     costs: Sequence[CostRow]
     more: int | None

@@ -16,7 +16,6 @@ def cards_of(amount: dict[str, Any]) -> dict[str, float]:
 
 
 def is_hidden(amount: dict[str, Any]) -> bool:
-    """The reader may not know it."""
     return amount.get("cards", {}) is None
 
 

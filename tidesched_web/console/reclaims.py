@@ -61,7 +61,6 @@ def _others(cluster: Cluster) -> OthersAndOwn | None:
 
 @page(section="reclaims", topics="sessions reclaims")
 def reclaims(this: Page) -> HttpResponse:
-    """The history, newest first."""
     cluster = this.cluster
     form = ReclaimFilter(this.request.GET, this.access, *filter_choices(this.access, cluster))
     rows = form.apply(reclaims_with_victims(this.access).filter(cluster=cluster))
@@ -124,7 +123,6 @@ def taken(this: Page) -> HttpResponse:
 
 @page()
 def day(this: Page) -> HttpResponse:
-    """The part of the page that says from whom to whom, loaded after it."""
     found = day_of(this.access, this.cluster)
     return this.render(
         "reclaims/day.html",
@@ -199,8 +197,6 @@ def _export(this: Page, rows: Any) -> HttpResponse:
 
 @dataclass(frozen=True, slots=True)
 class Balance:
-    """Needed against freed of one card type."""
-
     card: str
     needed: float
     freed: float

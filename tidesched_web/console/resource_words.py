@@ -23,7 +23,6 @@ def resource_label(resource: str | None) -> str:
 
 
 def in_bytes(resource: str) -> bool:
-    """Whether the numbers of a resource are bytes."""
     return resource in ("memory", "ephemeral-storage") or resource.startswith("hugepages-")
 
 

@@ -40,7 +40,6 @@ def need_admin_of(this: Page, tenant_id: int | None) -> None:
 
 
 def need_administrator(this: Page) -> None:
-    """Only for platform admins."""
     if not this.access.administers:
         raise PermissionDenied
 
@@ -52,7 +51,6 @@ def need_whole_sight(this: Page) -> None:
 
 
 def writes(access: Access) -> bool:
-    """Whether the reader may change any quota at all: platform admins and tenant admins."""
     return access.administers or bool(access.admin_of)
 
 

@@ -22,7 +22,6 @@ from tidesched_web.console.tenants import tenant_of
 @takes_forms
 @page(section="quota")
 def rules(this: Page) -> HttpResponse:
-    """The rules of a cluster's quota tree; platform admins change them, as a change like any other."""
     need_administrator(this)
     cluster = this.cluster
     start = {
@@ -49,7 +48,6 @@ def rules(this: Page) -> HttpResponse:
 @takes_forms
 @page(section="tenants")
 def tenant_approval(this: Page, tenant: str) -> HttpResponse:
-    """Ask for a second person's approval of each change of a tenant's quota, or no longer."""
     found = tenant_of(this, tenant)
     need_administrator(this)
     asks = not found.approval_required

@@ -31,8 +31,6 @@ _KINDS: dict[str, tuple[Any, str]] = {
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """One line of the page. ``own`` is what it is known by where it also has a number or an id."""
-
     address: str
     text: str
     own: str
@@ -41,7 +39,6 @@ class Found:
 
 @page(section="search")
 def search(this: Page) -> HttpResponse:
-    """What the reader may see and the text names, by kind; then the pages of that name."""
     text = this.request.GET.get("q", "").replace("\0", "").strip()[:120]
     parts: list[dict[str, Any]] = []
     if text:
@@ -62,7 +59,6 @@ def search(this: Page) -> HttpResponse:
 
 
 def _pages(this: Page, text: str) -> list[Found]:
-    """The pages whose name, or what else they are known by, holds the text."""
     access = this.access
     menu = groups(
         section="",

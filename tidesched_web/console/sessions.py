@@ -68,7 +68,6 @@ def total_ms(session: Session) -> float:
 
 @page(section="sessions", topics="sessions")
 def sessions(this: Page) -> HttpResponse:
-    """The list with the chart of timings."""
     cluster = this.cluster
     form = SessionFilter(this.request.GET)
     rows = form.apply(visible_sessions(this.access).filter(cluster=cluster))
@@ -143,7 +142,6 @@ def _guard(this: Page, number: int) -> SendingStop | None:
 
 @page(section="sessions", topics="sessions")
 def session(this: Page, number: int) -> HttpResponse:
-    """One session: its steps, its decisions with what came of each, its reclaims."""
     found = session_by_number(this.access, this.cluster, number)
     if found is None:
         raise Http404
@@ -182,7 +180,6 @@ def session(this: Page, number: int) -> HttpResponse:
 
 
 def _waited(this: Page, found: Session) -> list[dict[str, Any]]:
-    """The gangs that the session left waiting, each with its reason as it was then."""
     gangs = waited_then(
         this.access, this.cluster, session_id=found.pk, now=found.now, started_at=found.started_at, rows=WAITED
     )

@@ -34,15 +34,12 @@ LOOKS: Final[dict[str, tuple[str, str, Promise]]] = {
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A part of the installation: how it stands, and what is seen of it."""
-
     name: str
     state: str
     seen: str
 
     @property
     def look(self) -> tuple[str, str, Promise]:
-        """Tone, icon and word of its state."""
         return LOOKS[self.state]
 
 
@@ -78,7 +75,6 @@ def status(this: Page) -> HttpResponse:
 
 
 def _parts(waiting: int | None, starting: Sequence[str], silent: Sequence[str]) -> list[Part]:
-    """What the installation is made of; ``waiting``: messages in the queues of work, None while Redis is away."""
     unknown = _("Redis does not answer")
     parts = [
         Part(_("Web"), WORKS, _("It has made this page.")),
@@ -98,7 +94,6 @@ def _parts(waiting: int | None, starting: Sequence[str], silent: Sequence[str]) 
 
 
 def _verdict(parts: Sequence[Part]) -> tuple[str, str, str]:
-    """Tone, icon and sentence of the whole: as bad as its worst part."""
     state = next((one for one in (FAILS, STARTS) if any(part.state == one for part in parts)), WORKS)
     names = listed(part.name for part in parts if part.state == state)
     sentences = {

@@ -38,8 +38,6 @@ _NEXT: dict[Hold, tuple[Promise, Promise]] = {
 
 @dataclass(frozen=True, slots=True)
 class StopWords:
-    """One banner. ``url`` and ``button`` lead to where it is ended or explained."""
-
     title: str
     text: str
     since: dt.datetime | None

@@ -81,7 +81,6 @@ def tenant_use_data(this: Page, tenant: str) -> HttpResponse:
 
 @page()
 def tenant_hours(this: Page, tenant: str) -> HttpResponse:
-    """Card-hours of the last day and week as a CSV file, with how much of that time was measured."""
     found = visible_tenants(this.access).filter(slug=tenant).first()
     if found is None:
         raise Http404

@@ -44,7 +44,6 @@ def tenant_of(this: Page, slug: str) -> Tenant:
 
 @page(section="tenants")
 def tenant(this: Page, tenant: str) -> HttpResponse:
-    """One tenant: what it may use in each cluster, its projects and business lines."""
     found = tenant_of(this, tenant)
     names = {cluster.pk: cluster for cluster in this.clusters}
     limits = [{**limit, "cluster": names[limit["cluster"]]} for limit in limits_of(found) if limit["cluster"] in names]
@@ -108,7 +107,6 @@ def tenant_edit(this: Page, tenant: str) -> HttpResponse:
 @takes_forms
 @page(section="tenants")
 def tenant_delete(this: Page, tenant: str) -> HttpResponse:
-    """Delete a tenant, after a look at what depends on it."""
     found = tenant_of(this, tenant)
     need_administrator(this)
     form = ReasonForm(this.request.POST or None, initial={"version": found.version})

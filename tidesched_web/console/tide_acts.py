@@ -37,7 +37,6 @@ from tidesched_web.quota.tide_selectors import document_of, effective_by_name, v
 @takes_forms
 @page(section="tide_plans")
 def switch(this: Page, name: str) -> HttpResponse:
-    """Switch a plan on or off, after saying what that does now."""
     row = plan_named(this, name)
     need_plan_writer(this)
     key = key_of("tide-plan", name)
@@ -113,7 +112,6 @@ def _confirm(
 
 
 def _review(this: Page, edits: dict[str, Any], reason: str) -> HttpResponse:
-    """Make it a draft, whose page says what the next session would do, before anything is sent."""
     change = changes.draft(cluster=this.cluster, edits=edits, access=this.access, reason=reason, once=True)
     return redirect("console:change", this.cluster.slug, change.pk)
 

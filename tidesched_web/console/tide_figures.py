@@ -17,8 +17,6 @@ from tidesched_web.scheduling.tide_figures_selectors import Figures
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """One figure. ``moment`` instead of ``value`` is shown as a time ago; ``query`` leads to the rows behind it."""
-
     word: str
     value: str
     trend: str = ""

@@ -49,8 +49,6 @@ class QueueNow:
 
 @dataclass(frozen=True, slots=True)
 class _Figure:
-    """One figure of an open layer: alone under the plan, under all plans, and with what inference keeps of it."""
-
     cluster: Cluster
     queue: Queue
     card: str
@@ -68,7 +66,6 @@ class _Figure:
 
 
 def queues_now(this: Page, row: TidePlan, own: tide.Plan, queues: list[Queue]) -> list[QueueNow]:
-    """Each figure of the plan that is in sight. One query, and one more while a layer is open."""
     named = [queue for queue in queues if queue.name in tide.touched([own])]
     moment, base = this.cluster.clock(), {queue.name: card_quota_of(queue) for queue in named}
     used = allocated_of([queue.pk for queue in named])
@@ -172,7 +169,6 @@ def _lends(figure: _Figure, waits: Waits, trains: list[int], *, everything: bool
 
 
 def _gets(figure: _Figure, waits: Waits) -> list[str]:
-    """What a queue gets more, what of that has to wait, and whether it is used."""
     said = []
     if figure.waits_for_inference:
         text = _("%(n)s of the %(meant)s more wait until inference gives them up.")

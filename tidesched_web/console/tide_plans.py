@@ -61,7 +61,6 @@ DAYS = list(zip(tide.WEEKDAYS, WEEKDAY_NAMES, strict=True))
 
 @page(section="tide_plans", topics="queues changes reclaims")
 def plans(this: Page) -> HttpResponse:
-    """Every plan with what it does now, and the queues that are turned at this moment."""
     rows = plans_in_sight(this)
     now = this.cluster.clock()
     standing = plans_on(this)
@@ -110,7 +109,6 @@ def _cool_down(this: Page) -> dict[str, Any]:
 
 
 def _turned(queues: list[Queue]) -> list[dict[str, Any]]:
-    """Queue × card where another quota than the base holds now."""
     effective = effective_of(queues)
     found = []
     for queue in queues:
@@ -147,7 +145,6 @@ def _week(this: Page, name: str, document: Mapping[str, Any], queues: list[Queue
 
 @page(section="tide_plans", topics="queues changes")
 def plan(this: Page, name: str) -> HttpResponse:
-    """One plan: its week, its layers, and what the past would have said to it."""
     row = plan_named(this, name)
     document = document_of(row)
     queues = queues_in_sight(this)
@@ -189,7 +186,6 @@ def plan(this: Page, name: str) -> HttpResponse:
 
 
 def _ended(own: tide.Plan, now: dt.datetime) -> list[dict[str, Any]]:
-    """The layers that a person has ended until their next start."""
     return [
         {"name": own.layers[one.layer].name or _("layer %(n)s") % {"n": one.layer + 1}, "ended": one}
         for one in tide.ended_layers(own, now)
@@ -245,7 +241,6 @@ def preview(this: Page, name: str) -> HttpResponse:
 @takes_forms
 @page(section="tide_plans")
 def new(this: Page) -> HttpResponse:
-    """A plan that is not there yet."""
     need_plan_writer(this)
     return _editor(this, None)
 

@@ -82,7 +82,6 @@ def changed_figures(
 
 
 def open_figures(own: tide.Plan, open_now: tide.Open) -> set[tuple[str, str]]:
-    """(queue, card) of all that the open layers of one plan are about."""
     return {
         (queue, card)
         for _place, number in open_now

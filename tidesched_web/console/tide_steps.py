@@ -22,7 +22,6 @@ _COLUMNS = ("card", "before", "after", "wanted", "answer", "message")
 
 @page(section="tide_plans", topics="queues")
 def steps(this: Page) -> HttpResponse:
-    """The list, the newest first."""
     plans = visible_tide_plans(this.access).filter(cluster=this.cluster).order_by("position", "name")
     form = TideStepFilter(this.request.GET, plans.values_list("name", flat=True))
     rows = form.apply(visible_tide_steps(this.access).filter(cluster=this.cluster))
@@ -47,7 +46,6 @@ def steps(this: Page) -> HttpResponse:
 
 
 def _line(rows: list[TideStep]) -> str:
-    """How the newest ones went."""
     if not rows:
         return ""
     refused = sum(row.answer == TideAnswer.REFUSED for row in rows)

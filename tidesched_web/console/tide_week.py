@@ -21,8 +21,6 @@ LABELLED, LABELLED_NARROW = 1.7, 4.5
 
 @dataclass(frozen=True, slots=True)
 class Band:
-    """A stretch of one figure; ``x`` and ``width`` in percent of the week."""
-
     x: float
     width: float
     cards: int
@@ -41,14 +39,11 @@ class Band:
 
     @property
     def slim(self) -> bool:
-        """Too narrow for its number on a phone."""
         return self.width < LABELLED_NARROW
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One queue × card over the week."""
-
     queue: str
     card: str
     service_type: str
@@ -71,8 +66,6 @@ class Day:
 
 @dataclass(frozen=True, slots=True)
 class Week:
-    """A week in the time zone of a plan, Monday first."""
-
     start: dt.datetime
     zone: str
     days: list[Day]
@@ -85,12 +78,10 @@ class Week:
 
     @property
     def has_exceptions(self) -> bool:
-        """Whether a day of it counts as another one."""
         return any(day.exception for day in self.days)
 
     @property
     def kinds(self) -> list[str]:
-        """The service types of its queues, for the legend."""
         return sorted({row.service_type for row in self.rows})
 
     @property

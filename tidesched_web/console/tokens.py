@@ -24,7 +24,6 @@ ORDER = ("-created_at", "-id")
 @takes_forms
 @page(section="account")
 def tokens(this: Page) -> HttpResponse:
-    """One's own tokens; a POST makes one and shows its text this once."""
     form = TokenForm(this.request.POST or None, tenants=visible_tenants(this.access).order_by("slug"))
     made, plain = None, ""
     if this.request.method == "POST" and form.is_valid():
@@ -47,7 +46,6 @@ def tokens(this: Page) -> HttpResponse:
 
 @page(section="users")
 def all_tokens(this: Page) -> HttpResponse:
-    """The tokens of all accounts, those that still work apart from those that do not."""
     need_administrator(this)
     form = TokenFilter(this.request.GET)
     rows = form.apply(visible_tokens(this.user, this.access))
@@ -59,7 +57,6 @@ def all_tokens(this: Page) -> HttpResponse:
 @acts_by_post
 @page(section="account")
 def token_revoke(this: Page, pk: int) -> HttpResponse:
-    """End a token now: one's own, or as a platform admin any."""
     found: ApiToken | None = visible_tokens(this.user, this.access).filter(pk=pk).first()
     if found is None:
         raise Http404

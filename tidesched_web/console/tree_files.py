@@ -45,7 +45,6 @@ def _may_write(this: Page) -> bool:
 
 @page(section="tree_file")
 def export(this: Page) -> HttpResponse:
-    """The tree within the reader's sight, as a file."""
     documents = read_tree(this.cluster, this.access)
     if this.request.GET.get("format") == CSV:
         text, kind = tree_csv.dumps(documents, card_names(this.cluster)), "text/csv"
@@ -61,7 +60,6 @@ def export(this: Page) -> HttpResponse:
 @takes_forms
 @page(section="tree_file")
 def tree_page(this: Page) -> HttpResponse:
-    """Take the file, bring a file: what it would change, and then a change of it."""
     documents = read_tree(this.cluster, this.access)
     context: dict[str, Any] = {
         "counts": [

@@ -35,7 +35,6 @@ from tidesched_web.console.rights import need_administrator, need_whole_sight
 
 @page(section="users")
 def users(this: Page) -> HttpResponse:
-    """All accounts, for who sees everything."""
     need_whole_sight(this)
     form = UserFilter(this.request.GET)
     part = paged(form.apply(users_listed(this.access)), ("username", "id"), this.request.GET.get("cursor", ""))
@@ -56,7 +55,6 @@ def _trail(found: User | None = None) -> list[tuple[str, str]]:
 
 
 def _shown(this: Page, found: User, link: AccessLink | None = None, secret: str = "") -> HttpResponse:
-    """The page of an account, once with the link that was just made."""
     address = this.request.build_absolute_uri(reverse("console:invite", args=[secret])) if secret else ""
     return this.render(
         "users/user.html",
@@ -74,7 +72,6 @@ def _shown(this: Page, found: User, link: AccessLink | None = None, secret: str 
 @takes_forms
 @page(section="users")
 def user(this: Page, pk: int) -> HttpResponse:
-    """One account; a POST makes the link by which its person sets a password, and shows it this once."""
     found = _user(this, pk)
     if this.request.method != "POST":
         return _shown(this, found)
@@ -91,7 +88,6 @@ def user(this: Page, pk: int) -> HttpResponse:
 @takes_forms
 @page(section="users")
 def user_new(this: Page) -> HttpResponse:
-    """Invite a person: the account is made without a password, and the link is shown once."""
     need_administrator(this)
     form = InviteForm(this.request.POST or None, tenants=visible_tenants(this.access).order_by("slug"))
     if this.request.method == "POST" and form.is_valid():
@@ -108,7 +104,6 @@ def user_new(this: Page) -> HttpResponse:
 @takes_forms
 @page(section="users")
 def user_edit(this: Page, pk: int) -> HttpResponse:
-    """Change name, address and the role on the platform."""
     found = _user(this, pk)
     need_administrator(this)
     names = ("first_name", "last_name", "email", "platform_role")
@@ -128,7 +123,6 @@ def user_edit(this: Page, pk: int) -> HttpResponse:
 @takes_forms
 @page(section="users")
 def user_switch(this: Page, pk: int) -> HttpResponse:
-    """Switch an account off, or on again."""
     found = _user(this, pk)
     need_administrator(this)
     form = ReasonForm(this.request.POST or None, initial={"version": account_version(found)})

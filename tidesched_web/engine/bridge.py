@@ -42,7 +42,6 @@ def read_policy(text: str) -> Policy:
 
 
 def policy_problem(text: str) -> dict[str, Any] | None:
-    """The error document of a policy that cannot be used, or None."""
     try:
         wrong = next(wrong_addresses(parse_policy(text)), None)
     except BadInput as error:

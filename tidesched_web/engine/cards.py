@@ -26,7 +26,6 @@ def first_of(names: str) -> str:
 
 
 def hardware(nodes: Iterable[Node]) -> dict[str, int]:
-    """Cards by type over all nodes, as counts."""
     total: dict[str, int] = {}
     for node in nodes:
         for cards in node.cards:

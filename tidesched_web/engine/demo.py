@@ -26,7 +26,6 @@ def _nodes(size: str) -> tuple[Node, ...]:
 
 
 def hardware(size: str) -> dict[str, int]:
-    """Cards, slices and shares of the demo's nodes, by card type."""
     found: dict[str, int] = {}
     for node in _nodes(size):
         for group in node.cards:
@@ -35,7 +34,6 @@ def hardware(size: str) -> dict[str, int]:
 
 
 def card_types(size: str = "S") -> tuple[CardType, ...]:
-    """The card types of the demo's nodes, whole cards before what is cut from them."""
     builder = SnapshotBuilder()
     boards: dict[str, CardType] = {}
     for node in _nodes(size):

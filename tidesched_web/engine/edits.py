@@ -91,7 +91,6 @@ def _laid_over(
 
 
 def _differences(before: Thing | None, after: Thing) -> Fields:
-    """What ``after`` says otherwise than ``before``; all of it where there was nothing."""
     fields = [name for name in after.__struct_fields__ if name not in _OWN]
     return {
         name: getattr(after, name) for name in fields if before is None or getattr(before, name) != getattr(after, name)

@@ -30,7 +30,6 @@ class Follower:
         self._series: dict[str, Series[Any]] = {"pods": Series[Pod](), "pod_groups": Series[PodGroup]()}
 
     def needs_base(self, base_id: int) -> bool:
-        """Whether the full input that a difference refers to has to be read."""
         return base_id != self.base_id
 
     def read_full(self, input_id: int, format: str, payload: bytes) -> Snapshot:  # noqa: A002
@@ -71,7 +70,6 @@ class Follower:
         return msgspec.structs.replace(rest, **lists)
 
     def _change(self, name: str, change: Difference) -> Any:
-        """The next edition of a long list."""
         of_base, now = self._of_base[name], self._now[name]
         after: dict[str, Any | None] = {item.key: item for item in getattr(change, name)}
         after |= dict.fromkeys(change.gone.get(name, ()))

@@ -9,7 +9,6 @@ from tidesched_web.engine.model import Pod
 
 
 def gang_named(namespace: str, labels: Mapping[str, str], annotations: Mapping[str, str]) -> str:
-    """``namespace/name`` of the PodGroup that a pod names; empty where it names none."""
     name = named_group(labels, annotations)
     return f"{namespace}/{name}" if name else ""
 

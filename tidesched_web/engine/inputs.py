@@ -30,8 +30,6 @@ _SCALARS = ("schedulers", "latest", "passed_over")
 
 
 class Difference(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What leads from one snapshot to another."""
-
     nodes: tuple[Node, ...] = ()
     pods: tuple[Pod, ...] = ()
     pod_groups: tuple[PodGroup, ...] = ()
@@ -62,7 +60,6 @@ def _compressed(value: object) -> bytes:
 
 
 def difference(snapshot: Snapshot, base: Snapshot) -> Difference:
-    """What ``snapshot`` changes in ``base``; O(objects)."""
     changed: dict[str, Any] = {}
     gone: dict[str, tuple[str, ...]] = {}
     for name, key_of in _LISTS.items():

@@ -19,7 +19,6 @@ class Interrupted(Exception):
 
 
 def reasons_of(picture: Picture) -> dict[str, Reason]:
-    """Why gangs wait in the picture's session, by key."""
     return {reason.podgroup: reason for reason in picture.before.reasons}
 
 

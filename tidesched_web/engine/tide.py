@@ -65,8 +65,6 @@ def measure(snapshot: Snapshot, result: Result) -> list[Tide]:
 
 
 class QueueUse(msgspec.Struct, frozen=True):
-    """One queue × card at one moment, in milli-cards."""
-
     quota: int
     allocated: int
     inqueue: int
@@ -95,7 +93,6 @@ def queue_use(snapshot: Snapshot, result: Result, *, sent: bool) -> dict[str, di
 
 
 def _at_first(amounts: Mapping[str, int]) -> Counter[str]:
-    """What is promised by card type."""
     found: Counter[str] = Counter()
     for name, milli in amounts.items():
         found[first_of(name)] += milli
@@ -103,7 +100,6 @@ def _at_first(amounts: Mapping[str, int]) -> Counter[str]:
 
 
 def _held(snapshot: Snapshot) -> dict[str, Counter[str]]:
-    """Queue → what the pods on nodes hold."""
     queues = {group.key: group.queue for group in snapshot.pod_groups}
     nodes = {node.name: node for node in snapshot.nodes}
     held: dict[str, Counter[str]] = {}
@@ -115,7 +111,6 @@ def _held(snapshot: Snapshot) -> dict[str, Counter[str]]:
 
 
 def _promised(snapshot: Snapshot) -> dict[str, Counter[str]]:
-    """Queue → what its admitted gangs still lack."""
     admitted = {group.key: group for group in snapshot.pod_groups if group.phase is GangPhase.INQUEUE}
     promised: dict[str, Counter[str]] = {}
     with_pods = set()

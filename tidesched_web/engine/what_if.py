@@ -48,7 +48,6 @@ class Picture:
 
     @property
     def before(self) -> Result:
-        """What the session decides as things are."""
         if self._before is None:
             self._before = bridge.decide(
                 self.snapshot, self.policy, now=self.now, memory=self.memory, workspace=self.workspace
@@ -56,15 +55,12 @@ class Picture:
         return self._before
 
     def decide(self, snapshot: Snapshot, policy: Policy | None = None) -> Result:
-        """What the session would decide over another snapshot. What is loaded stays as it is."""
         policy = policy or self.policy
         workspace = self.workspace.fork()
         return bridge.decide(snapshot, policy, now=self.now, memory=self.memory, workspace=workspace)[0]
 
 
 class Trial(msgspec.Struct, frozen=True):
-    """An edit that was tried out on a picture."""
-
     picture: Picture
     snapshot: Snapshot
     policy: Policy

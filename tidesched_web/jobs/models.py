@@ -10,8 +10,6 @@ from tidesched_web.clusters.models import Cluster
 
 
 class JobState(models.TextChoices):
-    """Where a job stands; the last three are final."""
-
     QUEUED = "queued", _("Queued")
     RUNNING = "running", _("Running")
     DONE = "done", _("Done")
@@ -92,5 +90,4 @@ class Job(models.Model):
 
     @property
     def open(self) -> bool:
-        """It may still change."""
         return self.state in OPEN_JOB_STATES

@@ -9,7 +9,6 @@ from tidesched_web.jobs import services
 
 
 def keep(note: Replaced) -> None:
-    """Write a note down, once."""
     services.note_replaced(
         key=note.key,
         role=note.role,

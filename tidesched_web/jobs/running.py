@@ -64,7 +64,6 @@ class Running:
         live.publish("jobs", self.job.pk, version, cluster_id=self.job.cluster_id, about=about)
 
     def say(self, text: str, **values: Any) -> None:
-        """Add a line to the log; ``text`` is a sentence to translate, with ``%(name)s`` for its values."""
         self._log = [*self._log, {"at": timezone.now().isoformat(), "text": text, "values": values}]
         self._log = self._log[-services.MOST_LOG_LINES :]
         self._write({"log": self._log})

@@ -28,7 +28,6 @@ def visible_job(access: Access, user: User, pk: int) -> Job | None:
 
 
 def newest_about(access: Access, user: User, subject: str, kind: str) -> Job | None:
-    """The newest job of a kind about something, if the caller may see it."""
     return visible_jobs(access, user).defer(None).filter(subject=subject, kind=kind).order_by("-pk").first()
 
 

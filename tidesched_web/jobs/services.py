@@ -41,7 +41,6 @@ def enqueue(
     worker: str = WORK_QUEUE,
     subject: str = "",
 ) -> Job:
-    """Write the job down; a worker is woken when the transaction is committed."""
     job = Job.objects.create(
         kind=kind, owner=owner, actor=actor, params=dict(params), cluster=cluster, worker=worker, subject=subject
     )
@@ -86,7 +85,6 @@ def claim_turn(worker: str) -> Job | None:
 
 
 def wake_next(worker: str) -> bool:
-    """A place is free: wake a process for the job whose turn it is; False where none waits that may run."""
     for job_id, _place, running in places(worker, lost_seconds=LOST_SECONDS):
         if running < settings.JOBS_RUNNING_PER_PERSON:
             return wake(job_id, worker)
@@ -152,7 +150,6 @@ def cancel(*, job: Job) -> Job:
 
 
 def cancel_earlier(job: Job) -> int:
-    """Cancel what the same person asked before about the same subject: its answer is not waited for any more."""
     same = Job.objects.filter(kind=job.kind, subject=job.subject, owner=job.owner, cluster=job.cluster, pk__lt=job.pk)
     now = timezone.now()
     gone = same.filter(state=JobState.QUEUED).update(state=JobState.CANCELLED, finished_at=now)
@@ -182,7 +179,6 @@ def give_up_oldest() -> int:
 
 
 def sweep() -> int:
-    """Wake workers for what waits although it has been written down a while ago, and for what was left."""
     give_up_oldest()
     now = timezone.now()
     waits = Q(state=JobState.QUEUED, created_at__lt=now - dt.timedelta(seconds=3))
@@ -205,7 +201,6 @@ DELETE FROM jobs_job WHERE id IN (
 
 
 def delete_old() -> int:
-    """Keep the newest jobs that are over, and of each person and kind not more than a part of them."""
     keep = settings.RETENTION_JOBS
     with connection.cursor() as cursor:
         cursor.execute(_BEYOND, [keep, max(10, keep // 10)])

@@ -15,7 +15,6 @@ _log = logging.getLogger(__name__)
 
 @shared_task(ignore_result=True)
 def run(job_id: int) -> None:
-    """Do the job whose turn it is, if one is still to be done."""
     running.take_turn(job_id)
 
 

@@ -18,7 +18,6 @@ class CardTotals(NamedTuple):
 
     @property
     def borrowed(self) -> int:
-        """What training uses beyond hardware − Σ inference quota."""
         return max(0, self.training - max(0, self.hardware - self.inference_quota))
 
 

@@ -108,5 +108,4 @@ def card_hours(tenant_ids: Collection[int], clusters: Iterable[Cluster]) -> dict
 
 
 def _full_hour(moment: dt.datetime) -> dt.datetime:
-    """The newest full hour, as hours are rolled up."""
     return dt.datetime.fromtimestamp(int(moment.timestamp()) // 3600 * 3600, dt.UTC)

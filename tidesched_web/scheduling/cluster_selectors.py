@@ -149,6 +149,5 @@ def clusters_of_frame(access: Access) -> list[Cluster]:
 
 
 def _own_clusters(access: Access) -> dict[int, int]:
-    """The open drifts of the caller's queues, by visible cluster. One query."""
     rows = visible_clusters(access).annotate(open_drift=_open_drift(access))
     return dict(rows.order_by().values_list("pk", "open_drift"))

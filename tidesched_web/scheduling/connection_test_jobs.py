@@ -38,7 +38,6 @@ def start_test(test: ConnectionTest, *, owner: User | None, actor: str) -> Job:
 
 
 def test_connection(running: Running) -> dict[str, Any]:
-    """The handler: what is found out is written down step by step."""
     test = connection_test_by_id(int(running.params["test"]))
     if test is None:
         raise DomainError("not_found", "The test is gone.")

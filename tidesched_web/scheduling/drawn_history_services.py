@@ -65,7 +65,6 @@ def draw(*, cluster: Cluster, hardware: dict[str, int], seed: int, days: int = D
 
 
 def draw_use(*, cluster: Cluster, hardware: dict[str, int], seed: int, days: int = SMALL_DAYS) -> dict[str, int]:
-    """Write use and tide alone."""
     require_transaction()
     assert cluster.clock_anchor is not None
     hours = _hours(cluster, days)

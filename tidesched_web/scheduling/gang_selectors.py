@@ -146,7 +146,6 @@ def with_promises(gangs: QuerySet[Gang]) -> QuerySet[Gang]:
 
 
 def with_pods(gangs: QuerySet[Gang]) -> QuerySet[Gang]:
-    """Each row also carries ``pod_rows``, its members by name, in the same query."""
     pods = GangPod.objects.filter(gang=OuterRef("pk")).order_by("id")
     row = JSONObject(
         name="name",

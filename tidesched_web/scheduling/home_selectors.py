@@ -83,7 +83,6 @@ SELECT 'suffered', own.tenant_id, own.cluster_id, '', '', count(DISTINCT v.recla
 
 
 def own_figures(access: Access, clusters: Iterable[Cluster]) -> dict[tuple[int, int], TenantFigures]:
-    """(tenant, cluster) → its figures, for the caller's own tenants. One query."""
     starts = {cluster.pk: cluster.clock() - dt.timedelta(hours=HOURS) for cluster in clusters}
     found: dict[tuple[int, int], TenantFigures] = {}
     given: dict[str, Any] = {
@@ -114,7 +113,6 @@ def own_figures(access: Access, clusters: Iterable[Cluster]) -> dict[tuple[int, 
 
 
 def own_waiting(access: Access, clusters: Iterable[Cluster], rows: int) -> list[Gang]:
-    """The gangs of the caller's own tenants that wait longest, with queue and tenant. One query."""
     gangs = visible_gangs(access).filter(queue__tenant_id__in=access.tenant_ids, cluster__in=list(clusters))
     waiting = that_wait(gangs).select_related("queue__tenant").defer("manifest")
     return list(waiting.order_by("waiting_since", "id")[:rows])

@@ -29,7 +29,6 @@ class StoredInput(msgspec.Struct, frozen=True):
 
 
 def _usable(cluster_id: int) -> QuerySet[SessionInput, tuple[Any, ...]]:
-    """Inputs over which a session could decide."""
     rows = SessionInput.objects.filter(cluster_id=cluster_id).exclude(session__result_hash="")
     return rows.values_list(*_FIELDS)
 
@@ -40,13 +39,11 @@ def newest_input(cluster_id: int) -> StoredInput | None:
 
 
 def input_of_session(cluster_id: int, session_id: int) -> StoredInput | None:
-    """The input of one session, if it is still kept."""
     row = _usable(cluster_id).filter(session_id=session_id).first()
     return StoredInput(*row) if row is not None else None
 
 
 def inputs_since(cluster_id: int, since: dt.datetime) -> list[StoredInput]:
-    """The inputs of the sessions since a moment of the cluster's clock, the oldest first."""
     return [StoredInput(*row) for row in _usable(cluster_id).filter(session__now__gte=since).order_by("id")]
 
 

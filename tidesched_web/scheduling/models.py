@@ -30,8 +30,6 @@ class SessionRequest(models.Model):
 
 
 class SessionState(models.TextChoices):
-    """Where a session stands; the last four are final."""
-
     DECIDED = "decided", _("Decided")
     SENDING = "sending", _("Sending")
     DONE = "done", _("Done")
@@ -165,8 +163,6 @@ RECLAIM_ACTIONS = ("reclaim", "preempt", "gangreclaim", "gangpreempt", "shuffle"
 
 
 class ReclaimMaker(models.TextChoices):
-    """Who evicted, as far as the cluster says; never guessed."""
-
     TIDESCHED = "tidesched", _("TideSched")
     VOLCANO = "volcano", _("Volcano")
     SCHEDULER = "scheduler", _("Another scheduler")

@@ -48,7 +48,6 @@ HAVING sum(coalesce(turns.cards, 0)) + sum(coalesce(bases.cards, 0))
 
 
 def owner_use(queues: QuerySet[Queue], clusters: Iterable[Cluster]) -> list[OwnerUse]:
-    """The sums of these queues (through `visible_queues`) in these clusters. One query."""
     try:
         own, parameters = queues.order_by().values("pk").query.sql_with_params()
     except EmptyResultSet:

@@ -130,7 +130,6 @@ def renew(cluster_id: int) -> tuple[StoredInput, Picture] | None:
 
 
 def forget() -> None:
-    """Let go of everything that is loaded."""
     _loaded.clear()
     gc.unfreeze()
 

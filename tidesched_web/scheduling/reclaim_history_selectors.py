@@ -99,8 +99,6 @@ class Loser:
 
 @dataclass(frozen=True, slots=True)
 class Day:
-    """A day's history: who lost most, with the sums over all of them, and how soon those that gained ran."""
-
     since: dt.datetime
     losers: list[Loser]
     # Physical cards, and how many slices and shares are in them.
@@ -127,7 +125,6 @@ def taken_by_hour(access: Access, cluster: Cluster, since: dt.datetime) -> list[
 
 
 def day_of(access: Access, cluster: Cluster) -> Day:
-    """From whom to whom, work lost, and how soon who gained ran. Two queries."""
     since = pictured_since(cluster)
     pairs = sorted(map(_pair, _rows(_PAIRS, access, cluster, since)), key=lambda pair: -pair.cards)
     ((gains, ran, promptly),) = _rows(_PROMPTLY, access, cluster, since)

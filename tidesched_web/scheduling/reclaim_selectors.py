@@ -27,37 +27,30 @@ def filter_choices(access: Access, cluster: Cluster) -> tuple[list[tuple[str, st
 
 
 def gained_by_queue(access: Access, value: str) -> Q:
-    """Reclaims that a queue (id or name) made."""
     return _named_queue(value) & _in_sight(access)
 
 
 def lost_by_queue(access: Access, value: str) -> Q:
-    """Reclaims in which a gang of a queue (id or name) was evicted."""
     return _lost(_named_queue(value) & _in_sight(access))
 
 
 def gained_by_tenant(access: Access, value: str) -> Q:
-    """Reclaims that a queue of a tenant (id or slug) made."""
     return Q(queue_id__in=_queues_of(access, value))
 
 
 def gained_by_service(access: Access, value: str) -> Q:
-    """Reclaims that a queue of a service type made."""
     return Q(queue__service_type=value) & _in_sight(access)
 
 
 def lost_by_tenant(access: Access, value: str) -> Q:
-    """Reclaims in which a gang of a tenant (id or slug) was evicted."""
     return _lost(Q(queue_id__in=_queues_of(access, value)))
 
 
 def touched_queue(access: Access, value: str) -> Q:
-    """Reclaims that a queue (id or name) made or suffered."""
     return gained_by_queue(access, value) | lost_by_queue(access, value)
 
 
 def touched_tenant(access: Access, value: str) -> Q:
-    """Reclaims that a queue of a tenant (id or slug) made or suffered."""
     return gained_by_tenant(access, value) | lost_by_tenant(access, value)
 
 
@@ -68,7 +61,6 @@ def moved_card(access: Access, card: str) -> Q:
 
 
 def mentions(access: Access, text: str) -> Q:
-    """Reclaims with this text in the name of a gang, or of a queue that the caller sees."""
     of_queue = Q(queue_name__icontains=text) & _in_sight(access)
     return Q(reclaimer__icontains=text) | of_queue | _lost(Q(gang__icontains=text) | of_queue)
 
@@ -83,7 +75,6 @@ def _lost(wanted: Q) -> Q:
 
 
 def _in_sight(access: Access) -> Q:
-    """The row's queue is one of the caller's."""
     return Q() if access.everything else Q(queue_id__in=visible_queues(access).order_by().values("pk"))
 
 

@@ -135,7 +135,6 @@ def _answer(stored: StoredInput, picture: Picture, gang_id: int, reason: Reason,
 
 
 def forget() -> None:
-    """Start anew: no pause, nothing that failed."""
     _next.clear()
     _next_asked.clear()
     _yields.clear()

@@ -69,7 +69,6 @@ def first_unsent(cluster: Cluster, session_id: int | None) -> int | None:
 
 
 def visible_alerts(access: Access) -> QuerySet[Alert]:
-    """Alerts of visible clusters; those of the platform itself for who sees everything."""
     wanted = Q(cluster__in=visible_clusters(access))
     if access.everything:
         wanted |= Q(cluster__isnull=True)
@@ -110,13 +109,10 @@ def visible_reclaims(access: Access) -> QuerySet[Reclaim]:
 
 
 def own_queue_ids(access: Access) -> frozenset[int]:
-    """Ids of the queues that the caller may see."""
     return frozenset(visible_queues(access).values_list("pk", flat=True))
 
 
 class TidePointRow(NamedTuple):
-    """A point of one card type's step functions, in milli-cards."""
-
     at: dt.datetime
     wall_at: dt.datetime
     card: str
@@ -162,8 +158,6 @@ def tide_points(cluster: Cluster, start: dt.datetime, card: str = "") -> list[Ti
 
 
 class TideMoment(NamedTuple):
-    """When the tide was written: by the cluster's clock and the wall's."""
-
     at: dt.datetime
     wall_at: dt.datetime
 
@@ -176,7 +170,6 @@ def tide_moments(cluster: Cluster, start: dt.datetime) -> list[TideMoment]:
 
 
 def newest_reclaims(access: Access, cluster: Cluster, rows: int) -> list[Reclaim]:
-    """The newest reclaims with the gangs that each evicted (``victim_rows`` ``[{gang, queue, cards}]``). One query."""
     newest = reclaims_with_victims(access).filter(cluster=cluster).order_by("-id")[:rows]
     return [hide_other_side(reclaim) for reclaim in newest]
 
@@ -272,7 +265,6 @@ UsageRow = tuple[dt.datetime, int, int, int, int]
 
 
 def usage_points(queue: Queue, card: str, start: dt.datetime) -> list[UsageRow]:
-    """(at, quota, allocated, inqueue, elastic) of a visible queue from ``start`` on, with the last point before it."""
     points = UsageChange.objects.filter(queue=queue, card=card)
     fields = ("at", "quota", "allocated", "inqueue", "elastic")
     before = points.filter(at__lt=start).order_by("-at", "-id").values_list(*fields)[:1]
@@ -291,13 +283,11 @@ def session_by_number(access: Access, cluster: Cluster, number: int) -> Session 
 
 
 def decisions_about(cluster: Cluster, key: str, *, limit: int = 50) -> list[Decision]:
-    """The newest decisions about one gang that the caller sees."""
     decisions = Decision.objects.filter(cluster=cluster, gang=key).select_related("session")
     return list(decisions.order_by("-id")[:limit])
 
 
 def reclaims_of_gang(access: Access, cluster: Cluster, key: str, *, limit: int = 10) -> list[Reclaim]:
-    """The newest reclaims that a gang made or that evicted it. One query."""
     fell = ReclaimVictim.objects.filter(reclaim=OuterRef("pk"), gang=key)
     reclaims = reclaims_with_victims(access).filter(cluster=cluster).filter(Q(reclaimer=key) | Exists(fell))
     return [hide_other_side(reclaim) for reclaim in reclaims.order_by("-id")[:limit]]
@@ -315,7 +305,6 @@ def session_to_replay(session_id: int) -> Session | None:
 
 
 def session_reclaims(access: Access, session: Session, *, limit: int = 50) -> list[Reclaim]:
-    """The reclaims of a visible session that the caller sees. One query."""
     reclaims = reclaims_with_victims(access).filter(session_id=session.pk).order_by("id")[:limit]
     return [hide_other_side(reclaim) for reclaim in reclaims]
 

@@ -78,7 +78,6 @@ def acknowledge_alert(*, alert: Alert, actor: str, note: str = "") -> bool:
 
 @transaction.atomic
 def hand_back_alert(*, alert: Alert, actor: str, reason: str = "") -> bool:
-    """Give up looking after it: it is open again and counts. False where no one did, or it has ended."""
     done = Alert.objects.filter(pk=alert.pk, resolved_at__isnull=True, acknowledged_at__isnull=False).update(
         acknowledged_at=None, acknowledged_by="", note=""
     )

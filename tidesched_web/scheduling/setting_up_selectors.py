@@ -11,7 +11,6 @@ from tidesched_web.scheduling.models import Alert, Session, SessionRequest
 
 
 def has_sessions(cluster: Cluster) -> bool:
-    """Whether a session has ever run for the cluster."""
     return Session.objects.filter(cluster=cluster).exists()
 
 
@@ -29,8 +28,6 @@ def open_trouble(cluster: Cluster) -> str:
 
 @dataclass(frozen=True, slots=True)
 class DecidedHere:
-    """How many objects of a cluster are decided on here, and the tenants of the installation."""
-
     queues: int
     classes: int
     tenants: int

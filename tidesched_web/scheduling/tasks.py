@@ -77,14 +77,12 @@ def tick() -> None:
 
 @shared_task(ignore_result=True)
 def wake(cluster_id: int) -> None:
-    """Let the cluster's session thread look at its request."""
     if _shards is not None:
         _shards.wake(cluster_id)
 
 
 @shared_task(ignore_result=True)
 def adopt() -> None:
-    """Look for clusters without a holder."""
     if _shards is not None:
         _shards.adopt()
 

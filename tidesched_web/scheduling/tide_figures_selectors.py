@@ -65,7 +65,6 @@ class Moment:
 
     @property
     def utilisation(self) -> float:
-        """Share of the physical cards that are in use, in percent."""
         return 100 * self.used / self.total if self.total else 0.0
 
 
@@ -185,7 +184,6 @@ def _range(steps: Sequence[tuple[dt.datetime, int, int]]) -> DayRange:
 
 
 def _share(card: str) -> float:
-    """Physical cards in a milli-card of this type."""
     return float(share_of_board(card)) / 1000
 
 

@@ -81,7 +81,6 @@ _GONE = ("", "", None)
 
 
 def tree_sums(access: Access, cluster: Cluster) -> TreeSums:
-    """Read the sums of a cluster's tree. Two queries."""
     found = TreeSums()
     sums = _rows(_SUMS, cluster)  # before the names: what is made in between is then named
     names: dict[str, dict[int, tuple[str, str, int | None]]] = {"card": {}, "tenant": {}, "project": {}, "line": {}}
@@ -163,7 +162,6 @@ def _rows(sql: str, cluster: Cluster) -> list[tuple[Any, ...]]:
 
 
 def tree_queues(access: Access, cluster: Cluster) -> QuerySet[Queue]:
-    """Visible queues of a cluster as rows of the tree."""
     return queues_with_usage(access, cluster).select_related(None).order_by("name")
 
 

@@ -11,8 +11,6 @@ from tidesched_web.common.physical import share_of_board
 
 
 class UsageRow(NamedTuple):
-    """What one queue × card says from ``at`` on, in milli-cards."""
-
     key: tuple[int, str]
     at: dt.datetime
     quota: int

@@ -14,7 +14,6 @@ WAKE_SECONDS = 1.0
 
 
 def cluster_queue(cluster_id: int) -> str:
-    """The queue that the holder of the cluster's lease consumes."""
     return f"cluster.{cluster_id}"
 
 

@@ -8,7 +8,6 @@ from datetime import UTC, datetime
 
 
 def rfc3339(seconds: float) -> str:
-    """A time as Kubernetes writes it, in whole seconds."""
     return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
@@ -30,7 +29,6 @@ class VirtualClock:
         self.horizon = start
 
     def now(self) -> float:
-        """Virtual seconds since the epoch."""
         return min(self._running(), self.horizon)
 
     def _running(self) -> float:

@@ -42,7 +42,6 @@ def check_budgets(store: Store, pod: dict[str, Any]) -> None:
 
 
 def disruptions_allowed(store: Store, budget: dict[str, Any]) -> tuple[int, int, int]:
-    """``(allowed, healthy, desired)`` of a budget."""
     spec = budget.get("spec", {})
     pods = [
         pod

@@ -54,7 +54,6 @@ class ApiError(Exception):
 
 
 def success(kind: ResourceType, name: str, uid: str = "") -> dict[str, Any]:
-    """The ``Status`` of a deletion or of an action without an object of its own."""
     details = {"name": name, "kind": kind.plural}
     if kind.group:
         details["group"] = kind.group

@@ -30,8 +30,6 @@ _UNOWNED: tuple[Path, ...] = (
 
 
 class FieldConflict(Exception):
-    """Fields that another manager owns with another value."""
-
     def __init__(self, causes: list[Cause]) -> None:
         super().__init__(f"Apply failed with {len(causes)} conflict{'s' if len(causes) != 1 else ''}")
         self.causes = causes
@@ -106,8 +104,6 @@ def apply(live: Object | None, applied: Object, manager: str, now: str, *, force
 
 
 class _Entry:
-    """One line of ``managedFields``."""
-
     def __init__(self, manager: str, operation: str, subresource: str, paths: set[Path], time: str) -> None:
         self.manager, self.operation, self.subresource = manager, operation, subresource
         self.paths, self.time, self.api_version = paths, time, ""

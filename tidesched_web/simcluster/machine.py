@@ -128,7 +128,6 @@ class Machine:
             self.world.advance(now)
 
     def keep_time(self, margin: float) -> None:
-        """Store how far the clock may run, then let it; trims and dumps when they are due."""
         horizon = self.clock.next_horizon(margin)
         with self.writing():
             if not self._began:
@@ -144,7 +143,6 @@ class Machine:
         self.clock.extend(horizon)
 
     def close(self) -> None:
-        """Store all of it at the end of the process; the next one goes on at this very time."""
         with self.writing():
             self.catch_up()
             self._dump()
@@ -152,7 +150,6 @@ class Machine:
 
     @property
     def rate(self) -> float:
-        """How fast the clock runs now: not at all while the stage waits for its queues."""
         return self.clock.rate if self._began else 0.0
 
     def owns(self, kind: ResourceType, namespace: str, name: str) -> bool:

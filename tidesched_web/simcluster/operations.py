@@ -28,7 +28,6 @@ def read(store: Store, target: Target) -> Object:
 
 
 def create(store: Store, target: Target, body: Object, *, manager: str, now: str) -> Object:
-    """A new object; ``metadata.generateName`` makes a name."""
     obj = prepare(store, target, body)
     field_ownership.record_update(obj, None, manager, now)
     return store.put(target.kind, obj, now=now)

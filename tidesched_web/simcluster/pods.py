@@ -79,7 +79,6 @@ def evict(machine: Machine, target: Target, body: Object, *, dry_run: bool) -> O
 
 
 def delete(machine: Machine, target: Target, options: Object, *, dry_run: bool) -> Object:
-    """``DELETE pods/{name}``: like an eviction, without asking any budget."""
     pod = operations.read(machine.store, target)
     operations.check_delete_preconditions(target, pod, options)
     if dry_run:

@@ -12,8 +12,6 @@ from tidesched_web.simcluster.resources import BY_PATH, NAMESPACES, ResourceType
 
 @dataclass(frozen=True)
 class Target:
-    """The resource, object or subresource that a path names."""
-
     kind: ResourceType
     namespace: str = ""
     name: str = ""
@@ -35,8 +33,6 @@ class Caller:
 
 @dataclass(frozen=True)
 class Write:
-    """A request that wants to change something."""
-
     target: Target
     verb: str
     caller: Caller

@@ -27,7 +27,6 @@ _FIELDS: dict[str, tuple[str, ...]] = {
 
 
 def facts_of(obj: Mapping[str, Any]) -> Facts:
-    """The labels and the selectable fields of ``obj``."""
     return {
         "labels": obj.get("metadata", {}).get("labels") or {},
         "fields": {field: _dig(obj, path) for field, path in _FIELDS.items()},

@@ -133,7 +133,6 @@ class BadStep(ValueError):
 
 
 def write_step(step: Step) -> str:
-    """As it stands in the data file."""
     return msgspec.json.encode(step).decode()
 
 

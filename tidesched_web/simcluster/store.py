@@ -92,7 +92,6 @@ class Store:
         self.version = version
 
     def on_commit(self, listener: Callable[[], None]) -> None:
-        """Call ``listener`` after each transaction that changed an object."""
         self._on_commit.append(listener)
 
     # -- state -------------------------------------------------------------------------------------------------
@@ -127,7 +126,6 @@ class Store:
         return [orjson.loads(body) for _, _, body in self.bodies(kind, namespace)]
 
     def simulated_names(self, kind: ResourceType) -> list[tuple[str, str]]:
-        """``(namespace, name)`` of the objects that are the world's."""
         return self.connection.execute(
             "SELECT namespace, name FROM objects WHERE resource = ? AND simulated", (kind.qualified,)
         ).fetchall()
@@ -189,7 +187,6 @@ class Store:
         return obj
 
     def remove(self, kind: ResourceType, namespace: str, name: str) -> Object | None:
-        """Take the object away; returns its last state, None when there was none."""
         old = self.get(kind, namespace, name)
         if old is None:
             return None

@@ -31,7 +31,6 @@ class Bell:
         self._event = asyncio.Event()
 
     def close(self) -> None:
-        """End all watches: the server stops."""
         self.closed = True
         self.ring()
 

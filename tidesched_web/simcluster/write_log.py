@@ -53,7 +53,6 @@ class WriteLog:
         )
 
     def page(self, *, after: int, limit: int) -> list[dict[str, Any]]:
-        """Rows beyond ``after`` in order."""
         cursor = self._connection.execute("SELECT * FROM writes WHERE seq > ? ORDER BY seq LIMIT ?", (after, limit))
         names = [column[0] for column in cursor.description]
         rows = [dict(zip(names, row, strict=True)) for row in cursor]

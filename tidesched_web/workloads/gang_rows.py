@@ -27,8 +27,6 @@ from tidesched_web.workloads.models import GangState
 
 
 class PodValues(msgspec.Struct, frozen=True):
-    """The columns of a ``GangPod`` beside its gang."""
-
     name: str
     uid: str
     role: str
@@ -77,7 +75,6 @@ class Seen(msgspec.Struct):
 
 
 def moment(seconds: float) -> dt.datetime:
-    """Seconds since the epoch as an aware time."""
     return dt.datetime.fromtimestamp(seconds, dt.UTC)
 
 
@@ -92,7 +89,6 @@ def _short(uid: str) -> str:
 
 
 def pods_by_gang(snapshot: Snapshot) -> dict[str, list[Pod]]:
-    """The pods of each gang in name order."""
     members: dict[str, list[Pod]] = defaultdict(list)
     for pod in snapshot.pods:
         if pod.group:
@@ -158,7 +154,6 @@ def _spared_until(group: PodGroup, spared: Mapping[str, float]) -> dt.datetime |
 
 
 def _running_at(group: PodGroup, pods: list[Pod]) -> dt.datetime | None:
-    """When the last member that the minimum needs began to run."""
     started = sorted(
         pod.started for pod in pods if pod.started is not None and pod.deleted is None and not pod.finished
     )

@@ -44,7 +44,6 @@ class LeftGangs:
         return len(self._by_key)
 
     def note(self, key: str, left: LeftGang) -> None:
-        """Keep a gang that has left just now."""
         self._by_key.pop(key, None)
         self._by_key[key] = left
         if len(self._by_key) > MOST:

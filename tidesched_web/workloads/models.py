@@ -169,8 +169,6 @@ class GangRemedy(models.Model):
 
 
 class GangPod(models.Model):
-    """A member of a gang as last seen."""
-
     gang = models.ForeignKey(Gang, on_delete=models.CASCADE, related_name="pods")
     name = models.CharField(max_length=253)
     uid = models.CharField(max_length=64)

@@ -23,8 +23,6 @@ SAID_EVERY = dt.timedelta(seconds=60)
 
 
 class AsOf(NamedTuple):
-    """A session by its number, and its time by the cluster's clock."""
-
     session: int
     at: dt.datetime
 

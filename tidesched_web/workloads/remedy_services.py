@@ -28,7 +28,6 @@ def keep_remedy(
     number: int,
     at: dt.datetime,
 ) -> bool:
-    """Store an answer; False where the gang has left meanwhile. It replaces the last one."""
     values = {
         "basis": basis,
         "numbers": {name: value for name, value in numbers.items() if name not in ("holders", "nodes")},

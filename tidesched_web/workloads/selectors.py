@@ -84,12 +84,10 @@ def with_granted(gangs: QuerySet[Gang], access: Access) -> QuerySet[Gang]:
 
 
 def pods_of(gang: Gang) -> QuerySet[GangPod]:
-    """The members of a gang that the caller sees."""
     return GangPod.objects.filter(gang=gang).order_by("id")
 
 
 def timeline_of(gang: Gang) -> QuerySet[GangEvent]:
-    """What happened to a gang that the caller sees, in order."""
     return GangEvent.objects.filter(gang=gang).order_by("id")
 
 
@@ -125,7 +123,6 @@ def that_wait(gangs: QuerySet[Gang]) -> QuerySet[Gang]:
 
 
 def waiting_gangs(access: Access, cluster: Cluster) -> QuerySet[Gang]:
-    """Gangs of a cluster that the caller sees and that still need something."""
     return that_wait(visible_gangs(access).filter(cluster=cluster))
 
 
@@ -152,13 +149,11 @@ def by_need(gangs: QuerySet[Gang]) -> QuerySet[Gang]:
 
 
 def with_reason_counts(gangs: QuerySet[Gang], among: QuerySet[Gang]) -> QuerySet[Gang]:
-    """Each row also carries ``reason_counts`` ``[{code, n}]`` over those ``among`` that wait, in one query."""
     counts = that_wait(among).order_by().values("reason_code").annotate(n=Count("pk")).order_by("-n", "reason_code")
     return gangs.annotate(reason_counts=ArraySubquery(counts.values(row=JSONObject(code="reason_code", n="n"))))
 
 
 def longest_waiting(access: Access, cluster: Cluster, rows: int) -> Waiting:
-    """The gangs that wait longest, with the session that their figures are of. One query."""
     waiting = that_wait(visible_gangs(access).filter(cluster=cluster))
     rows_of_gangs = with_reason_counts(with_figures(with_own_queue(waiting, access)), waiting).defer("manifest")
     gangs = list(rows_of_gangs.order_by("waiting_since", "id")[:rows])
@@ -175,7 +170,6 @@ def gangs_of_queue(queue: Queue, *, limit: int = 200) -> list[Gang]:
 
 
 def live_gangs(cluster: Cluster, queue_names: Iterable[str]) -> dict[str, int]:
-    """How many gangs that are not over the sessions see in each of these queues, by name. One query."""
     rows = Gang.objects.filter(cluster=cluster, queue_name__in=list(queue_names), gone_at__isnull=True)
     rows = rows.exclude(state__in=TERMINAL_GANG_STATES)
     return dict(rows.order_by().values_list("queue_name").annotate(count=Count("pk")))

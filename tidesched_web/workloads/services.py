@@ -31,8 +31,6 @@ _POD_WRITTEN = (
 
 
 class _Known(msgspec.Struct):
-    """What the tables say of a gang."""
-
     id: int
     key: str
     values: GangValues | None
@@ -90,7 +88,6 @@ class GangRecorder:
                 by_id[gang_id].pods[uid] = (None, None)
 
     def _load_left(self, rows: QuerySet[Gang]) -> None:
-        """The newest of those that were evicted and have left since, the oldest of them first."""
         lately = rows.filter(gone_at__gte=timezone.now() - LASTS, state=GangState.RECLAIMED).order_by("-gone_at", "-id")
         gone = {gang.pk: gang for gang in lately[:MOST]}
         owners = dict(Gang.objects.filter(pk__in=gone).values_list("pk", "manifest__owner_uid"))
@@ -110,7 +107,6 @@ class GangRecorder:
             lost[gang_id].waiting_since, lost[gang_id].reclaim_id = at, reclaim_id
 
     def states(self) -> dict[str, str]:
-        """The state in each gang's row, by uid."""
         return {uid: known.state for uid, known in self._known.items()}
 
     def reason_since(self, uid: str, code: str) -> dt.datetime | None:
@@ -170,7 +166,6 @@ class GangRecorder:
         self.load()
 
     def _has_moved(self, gang: Seen) -> bool:
-        """Whether the figures of its reason are others than in its row."""
         known = self._known[gang.values.uid]
         return gang.reason is not None and known.figures != (gang.reason.numbers, gang.reason.message)
 

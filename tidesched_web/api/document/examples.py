@@ -85,7 +85,6 @@ _SEVERAL = ("oneOf", "allOf", "anyOf")
 
 
 def add_to(document: dict[str, Any]) -> None:
-    """Give each operation its example."""
     maker = _Maker(document["components"]["schemas"])
     found: dict[str, Any] = {}
     for path in document["paths"].values():
@@ -107,11 +106,9 @@ class _Maker:
         self.schemas = schemas
 
     def component(self, name: str) -> Any:
-        """A body of this schema."""
         return REQUESTS[name] if name in REQUESTS else self.example_of(self.schemas[name])
 
     def example_of(self, schema: Mapping[str, Any], member: str = "") -> Any:
-        """A value of this schema."""
         if member in VALUES and self._may_be(VALUES[member], schema):
             return VALUES[member]
         if "example" in schema:

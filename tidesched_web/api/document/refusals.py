@@ -50,7 +50,6 @@ OTHER = {"default": {"$ref": "#/components/responses/Problem"}}
 
 
 def refusals_of(operation: dict[str, Any], path: str, method: str) -> dict[str, Any]:
-    """Its answers of refusal, by their status."""
     headers = {one["name"]: one.get("description", "") for one in operation.get("parameters", ())}
     signed_in, sends, writes = {} not in operation["security"], "requestBody" in operation, method != "get"
     happens = {
@@ -66,12 +65,10 @@ def refusals_of(operation: dict[str, Any], path: str, method: str) -> dict[str, 
 
 
 def reference_to(status: int) -> dict[str, str]:
-    """How an operation names the refusal."""
     return {"$ref": f"#/components/responses/{_REFUSALS[status][0]}"}
 
 
 def components() -> dict[str, Any]:
-    """The refusals by name."""
     content = {CONTENT_TYPE: {"schema": ref("Problem")}}
     found = {
         name: {"description": text, "content": content, **(_WAITS if status in (429, 503) else {})}

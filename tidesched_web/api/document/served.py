@@ -39,7 +39,6 @@ def forget() -> None:
 
 
 def document() -> Any:
-    """The document itself, made once."""
     if not _made:
         with translation.override("en"):  # not in the language of the first reader
             _made.update(SchemaGenerator().get_schema(request=None, public=True))

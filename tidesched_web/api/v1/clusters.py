@@ -158,7 +158,6 @@ class Clusters(ConnectionActions):
         return Response(document, headers={"ETag": f'"{newest.number if newest else 0}"'})
 
     def _tried(self, cluster: Cluster, text: str) -> Response:
-        """What a text is worth, without storing it."""
         findings = policy_findings(text)
         broken = any(finding["severity"] == "error" for finding in findings)
         ruling = ruling_policy(cluster)

@@ -85,7 +85,6 @@ class Owners(ReadView):
 
     @write
     def rename(self, request: Request, row: Any, wanted: dict[str, Any]) -> Response:
-        """Change what it is called."""
         type(self).renames(**self._act(request, row), **wanted)
         return self.changed(row)
 

@@ -57,7 +57,6 @@ class TreeWrites(ReadView):
         require_administrator(self.access)
 
     def cluster_of(self, wanted: dict[str, Any]) -> Cluster:
-        """The cluster that a body names."""
         found: Cluster = referred(visible_clusters(self.access), wanted.pop("cluster"), "/cluster", by="slug")
         return found
 

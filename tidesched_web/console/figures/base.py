@@ -81,7 +81,6 @@ def local(moment: dt.datetime) -> str:
 
 
 def label(y: float, text: str, colour: str) -> dict[str, Any]:
-    """A direct label at the right end of a series."""
     return {
         "x": 1,
         "xref": "paper",

@@ -17,8 +17,6 @@ from tidesched_web.console.quota_tree_rows import Row
 
 @dataclass(frozen=True, slots=True)
 class Area:
-    """One rectangle; cards as counts."""
-
     key: str
     parent: str
     title: str

@@ -118,7 +118,6 @@ def _sum(at: dt.datetime, standing: Iterable[TidePointRow], *, physical: bool) -
 
 
 def runs(series: Iterable[Row | None]) -> Iterator[list[Row]]:
-    """The stretches between gaps."""
     run: list[Row] = []
     for row in series:
         if row is not None:

@@ -17,8 +17,6 @@ _SHAPES = ("", "/", "x", "\\", ".", "-", "+")
 
 @dataclass(frozen=True, slots=True)
 class TimingRow:
-    """One session's steps in milliseconds."""
-
     number: int
     steps: dict[str, float]
 

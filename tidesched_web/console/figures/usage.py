@@ -15,8 +15,6 @@ from tidesched_web.console.figures.palette import palette
 
 @dataclass(frozen=True, slots=True)
 class UsageRow:
-    """One point of the step function, in cards."""
-
     at: dt.datetime
     quota: float
     allocated: float

@@ -13,8 +13,6 @@ from tidesched_web.console.forms.long_select import LongSelect
 
 
 class SignInForm(LoginForm):
-    """User name and password; allauth looks at them within its limits."""
-
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         for name, label in (("login", _("User name")), ("password", _("Password"))):
@@ -27,13 +25,10 @@ class SignInForm(LoginForm):
         self.fields["login"].widget.attrs |= {"autofocus": True, "autocapitalize": "none", "maxlength": "150"}
 
     def add_prefix(self, field_name: str) -> str:
-        """The field of the name is called as it always was."""
         return super().add_prefix("username" if field_name == "login" else field_name)
 
 
 class PasswordForm(forms.Form):
-    """The old password and the new one twice; the service checks its strength."""
-
     old_password = forms.CharField(
         label=_("Present password"),
         strip=False,
@@ -59,7 +54,6 @@ class PasswordForm(forms.Form):
     )
 
     def clean(self) -> dict[str, Any]:
-        """Both new ones must agree."""
         values = super().clean() or {}
         if values.get("new_password") and values.get("repeated") and values["new_password"] != values["repeated"]:
             self.add_error("repeated", _("This is not the same as above."))
@@ -71,8 +65,6 @@ def _zones() -> list[tuple[str, Any]]:
 
 
 class ProfileForm(forms.Form):
-    """Language and time zone; the appearance belongs to the browser and is set beside."""
-
     language = forms.ChoiceField(
         label=_("Language"),
         required=False,

@@ -41,7 +41,6 @@ class AuditFilter(BoundedFilterForm):
         super().__init__(data)
 
     def is_valid(self) -> bool:
-        """Give the form its choices first."""
         if "from" not in self.fields:
             seen: dict[str, str] = {}
             for value, word in OBJECTS.items():
@@ -93,8 +92,6 @@ class AuditFilter(BoundedFilterForm):
 
 
 class SealForm(NumberWords):
-    """Close a segment over what is older than so many days."""
-
     days = forms.IntegerField(
         label=_("Older than, in days"),
         min_value=0,
@@ -111,8 +108,6 @@ class SealForm(NumberWords):
 
 
 class DropForm(forms.Form):
-    """A reason, and a box that says "I mean it"."""
-
     reason = forms.CharField(
         label=_("Reason"),
         max_length=500,

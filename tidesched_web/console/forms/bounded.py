@@ -21,8 +21,6 @@ class _MomentInput(forms.DateTimeInput):
 
 
 class MomentField(forms.DateTimeField):
-    """A moment in UTC, typed in the reader's zone."""
-
     widget = _MomentInput
 
     def to_python(self, value: Any) -> dt.datetime | None:

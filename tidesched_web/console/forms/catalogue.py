@@ -26,8 +26,6 @@ def _names(text: str) -> list[str]:
 
 
 class CardAliasesForm(EditForm):
-    """What may change in a card type that nodes have shown."""
-
     aliases = forms.CharField(
         label=_("Other names"),
         max_length=2500,
@@ -45,8 +43,6 @@ class CardAliasesForm(EditForm):
 
 
 class CardTypeEditForm(CardAliasesForm):
-    """What may change in a card type that was declared ahead."""
-
     resource = forms.CharField(
         label=_("Kubernetes resource"),
         max_length=120,
@@ -76,8 +72,6 @@ class CardTypeEditForm(CardAliasesForm):
 
 
 class CardTypeForm(CardTypeEditForm):
-    """A card type that no node carries yet."""
-
     name = forms.CharField(
         label=_("Canonical name"),
         max_length=120,
@@ -101,8 +95,6 @@ class CardTypeFilter(FilterForm):
 
 
 class PriorityClassEditForm(EditForm):
-    """What Kubernetes lets one change in a class that is live."""
-
     description = forms.CharField(
         label=_("Description"), max_length=2000, required=False, widget=forms.Textarea(attrs={"rows": 2})
     )
@@ -174,8 +166,6 @@ class NameFilter(FilterForm):
 
 
 class GrantForm(EditForm):
-    """A namespace that may use a queue."""
-
     namespace = forms.CharField(
         label=_("Namespace"),
         max_length=63,

@@ -21,8 +21,6 @@ from tidesched_web.console.states import LOOKS, SCHEDULED
 
 
 class ApplyForm(forms.Form):
-    """A reason, and now or a set time."""
-
     reason = forms.CharField(
         label=_("Reason"),
         max_length=1000,
@@ -64,7 +62,6 @@ class ApplyForm(forms.Form):
     )
 
     def clean(self) -> dict[str, Any]:
-        """A set time lies ahead."""
         cleaned = super().clean() or {}
         if cleaned.get("when") == "at" and "at" not in self.errors:
             moment: dt.datetime | None = cleaned.get("at")
@@ -90,8 +87,6 @@ _WHY: dict[str, tuple[Promise, Promise | str]] = {
 
 
 class DecisionForm(forms.Form):
-    """Why a person rejects, cancels or approves a change; its fields have the verb as their prefix."""
-
     reason = forms.CharField(
         max_length=1000,
         widget=forms.Textarea(attrs={"rows": 2, "class": "form-control"}),
@@ -106,7 +101,6 @@ class DecisionForm(forms.Form):
 
 
 def _states() -> Iterator[tuple[str, str | Promise]]:
-    """The states in their order, each in the word that the rows have for it."""
     looks = LOOKS["change"]
     for state in ChangeState.values:
         if state == ChangeState.APPROVED:

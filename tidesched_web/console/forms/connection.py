@@ -21,7 +21,6 @@ MODE_HELP = _("Nothing is written in mode observe; start there when in doubt.")
 
 
 def mode_field(**more: Any) -> forms.ChoiceField:
-    """How far TideSched goes."""
     return forms.ChoiceField(label=_("Mode"), choices=ClusterMode.choices, help_text=MODE_HELP, **more)
 
 
@@ -73,8 +72,6 @@ class KubeconfigForm(ConnectionForm):
 
 
 class TokenForm(ConnectionForm):
-    """Address, authority and token of a service account."""
-
     api_url = forms.CharField(
         label=_("Address of the API server"), max_length=300, help_text=_("Such as https://10.0.0.1:6443.")
     )
@@ -132,8 +129,6 @@ class TakeForm(EditForm):
 
 
 class ConnectForm(TakeForm):
-    """Saving it as a new cluster."""
-
     name = name_field()
     slug = slug_field()
     field_order = ("name", "slug", "accept", "reason")

@@ -23,7 +23,6 @@ WORDS: Mapping[str, str | Promise] = {
 
 
 def reason_field(*, required: bool = True) -> forms.CharField:
-    """Why: asked for where an intent changes."""
     return forms.CharField(
         label=_("Reason"),
         max_length=1000,
@@ -82,7 +81,6 @@ class EditForm(NumberWords):
         return found
 
     def saved(self, act: Callable[..., object], **arguments: Any) -> bool:
-        """Run the service; what it refuses is said at the fields, and everything that was typed stays."""
         try:
             act(**arguments)
         except DomainError as error:

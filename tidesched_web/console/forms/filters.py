@@ -57,11 +57,9 @@ class FilterForm(forms.Form):
 
     @property
     def folded(self) -> list[forms.BoundField]:
-        """Those that unfold below it."""
         return self.visible_fields()[IN_LINE:]
 
     def value(self, name: str) -> str:
-        """The cleaned value of one field, or nothing."""
         return str(self.cleaned_data.get(name) or "")
 
     def left_out(self) -> list[Chip]:
@@ -98,7 +96,6 @@ def some_or_any(pairs: Iterable[tuple[str, Any]]) -> list[tuple[str, Any]]:
 
 
 def card_choices(cards: Iterable[str]) -> list[tuple[str, Any]]:
-    """Card types by their short names."""
     return some_or_any((card, card_label(card)) for card in cards)
 
 
@@ -115,7 +112,6 @@ class CardFilterForm(FilterForm):
         super().__init__(data)
 
     def is_valid(self) -> bool:
-        """Give the select its choices first."""
         self.fields["card"].choices = card_choices(self.cards)  # type: ignore[attr-defined]
         return super().is_valid()
 

@@ -13,12 +13,9 @@ from django.utils.safestring import SafeString
 
 
 class LongSelect(forms.Select):
-    """The same element, its options rendered at once."""
-
     def render(
         self, name: str, value: Any, attrs: dict[str, Any] | None = None, renderer: BaseRenderer | None = None
     ) -> SafeString:
-        """The element as HTML, each text escaped."""
         own = self.build_attrs(self.attrs, {"name": name, **(attrs or {})})
         return format_html("<select{}>{}</select>", flatatt(own), _options(self.choices, set(self.format_value(value))))
 

@@ -46,8 +46,6 @@ class TenantForm(TenantEditForm):
 
 
 class NameForm(EditForm):
-    """What may change in a project or business line."""
-
     name = name_field()
 
 
@@ -63,7 +61,6 @@ class TenantChoice(EditForm):
         self.fields["tenant"].choices = [*first, *whole, *listed]  # type: ignore[attr-defined]
 
     def values(self) -> dict[str, Any]:
-        """With the tenant itself in place of its short name."""
         found = super().values()
         return found | {"tenant": self.tenants.get(found["tenant"])}
 
@@ -95,7 +92,6 @@ class OfTenantFilter(SearchFilter):
         super().__init__(data)
 
     def is_valid(self) -> bool:
-        """Give the select its choices first."""
         self.fields["tenant"].choices = [("", _("any")), *self.whole, *self.listed]  # type: ignore[attr-defined]
         return super().is_valid()
 

@@ -34,8 +34,6 @@ def _platform_role_field() -> forms.ChoiceField:
 
 
 class MemberForm(EditForm):
-    """Add a memberto a tenant."""
-
     user = forms.CharField(
         label=_("User name"),
         max_length=150,
@@ -46,8 +44,6 @@ class MemberForm(EditForm):
 
 
 class InviteMemberForm(EditForm):
-    """A new account that belongs to one tenant."""
-
     username = forms.CharField(
         label=_("User name"),
         max_length=150,
@@ -64,8 +60,6 @@ class RoleForm(EditForm):
 
 
 class InviteForm(TenantChoice):
-    """A new account, whose person sets the password by a link."""
-
     username = forms.CharField(
         label=_("User name"),
         max_length=150,
@@ -88,7 +82,6 @@ class InviteForm(TenantChoice):
         tenant.help_text = _("More memberships can be added on the page of each tenant.")
 
     def values(self) -> dict[str, Any]:
-        """As the service takes them: the one membership as a map."""
         found = super().values()
         tenant, role = found.pop("tenant"), found.pop("role") or TenantRole.MEMBER
         return found | {"memberships": {tenant: role} if tenant else {}}

@@ -41,7 +41,6 @@ class PolicyForm(EditForm):
         return text if text.endswith("\n") else text + "\n"
 
     def clean(self) -> dict[str, Any]:
-        """Only applying needs a reason."""
         values = super().clean() or {}
         if values.get("act") == APPLY and not values.get("reason", "").strip():
             self.add_error("reason", gettext("Say why: the reason goes into the audit log."))

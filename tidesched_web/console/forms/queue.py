@@ -89,7 +89,6 @@ class QueueEditForm(EditForm):
         self.order_fields([*(name for name in self.fields if name != "reason"), "reason"])
 
     def plain(self) -> list[forms.BoundField]:
-        """Everything but the cards and the reason."""
         return [field for field in self.visible_fields() if not field.name.startswith(CARD) and field.name != "reason"]
 
     def card_fields(self) -> list[forms.BoundField]:
@@ -192,7 +191,6 @@ class QueueForm(QueueEditForm):
         return gettext(" – left: %(cards)s") % {"cards": cards}
 
     def clean(self) -> dict[str, Any]:
-        """The owner has to be of the kind that the service type asks for."""
         values = super().clean() or {}
         kind, owner = values.get("service_type"), values.get("owner", "")
         if kind == ServiceType.INFERENCE and owner in self.lines:

@@ -15,8 +15,6 @@ OTHER = "other"
 
 
 class QuotaAtFilter(MomentFilterForm, CardFilterForm):
-    """By moment, queue, card type and whether the figure is another than its base."""
-
     at = MomentField()
     q = forms.CharField(label=_("Queue"), max_length=63)
     card = forms.ChoiceField(label=_("Card type"))
@@ -24,15 +22,12 @@ class QuotaAtFilter(MomentFilterForm, CardFilterForm):
     service_type = forms.ChoiceField(label=_("Service type"), choices=some_or_any(ServiceType.choices))
 
     def is_valid(self) -> bool:
-        """Name the reader's zone first."""
         self.fields["at"].label = _("At (%(zone)s)") % {"zone": reader_zone.zone_name()}
         return super().is_valid()
 
     def matches(self, queue: Queue) -> bool:
-        """Whether the list is about this queue."""
         asked = self.value("service_type")
         return self.value("q").casefold() in queue.name.casefold() and asked in ("", queue.service_type)
 
     def keeps(self, card: str, *, differs: bool) -> bool:
-        """Whether the list has this figure."""
         return self.value("card") in ("", card) and (differs or self.value("figures") != OTHER)

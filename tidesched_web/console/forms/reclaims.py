@@ -20,8 +20,6 @@ from tidesched_web.scheduling.models import Reclaim, ReclaimMaker, ReclaimState
 
 
 class ReclaimFilter(BoundedFilterForm):
-    """Filters of the reclaim history, under the names that the REST API gives them where it has them."""
-
     q = forms.CharField(label=_("Gang or queue"), max_length=120)
     gainer_tenant = forms.ChoiceField(label=_("Tenant that gained"))
     loser_tenant = forms.ChoiceField(label=_("Tenant that lost"))
@@ -54,7 +52,6 @@ class ReclaimFilter(BoundedFilterForm):
         super().__init__(data)
 
     def is_valid(self) -> bool:
-        """Give the selects their choices first."""
         tenants = some_or_any(self.tenants)
         choices: dict[str, list[tuple[str, Any]]] = {
             "gainer_tenant": tenants,

@@ -17,8 +17,6 @@ def _percent_field(label: Any) -> forms.IntegerField:
 
 
 class RulesForm(EditForm):
-    """How much of the hardware quotas may promise, and whether a second person approves."""
-
     overcommit_inference_percent = _percent_field(_("Inference may be promised"))
     overcommit_training_percent = _percent_field(_("Training may be promised"))
     approval_required = forms.BooleanField(

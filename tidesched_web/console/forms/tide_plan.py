@@ -23,8 +23,6 @@ _LAST_CHARACTERS = ("一", "二", "三", "四", "五", "六", "日天")
 
 @dataclass
 class Line:
-    """One queue × card of a layer."""
-
     number: str
     queue: str = ""
     card: str = ""
@@ -119,7 +117,6 @@ class PlanForm:
         )
 
     def act(self, wanted: str) -> bool:
-        """Add or remove a layer or a line, for browsers without scripts; False = it was no such act."""
         act, _dash, place = wanted.partition(":")
         layer, _dash, line = place.partition(".")
         found = next((each for each in self.layers if each.number == layer), None)
@@ -172,7 +169,6 @@ class PlanForm:
 
     @property
     def sound(self) -> bool:
-        """Nothing that the form itself can see is wrong."""
         return not (self.errors or self.field_errors or any(layer.said(0) for layer in self.layers))
 
     @property
@@ -309,5 +305,4 @@ def _day_meant(text: str) -> str:
 
 
 def local_days(exceptions: Mapping[str, str]) -> list[tuple[dt.date, str]]:
-    """Exceptions in order of their dates."""
     return sorted((dt.date.fromisoformat(day), counts) for day, counts in exceptions.items())

@@ -15,8 +15,6 @@ from tidesched_web.quota.models import TideAnswer, TideStep
 
 
 class TideStepFilter(BoundedFilterForm):
-    """By plan, queue and answer; `from` and `to` are of the cluster's clock."""
-
     plan = forms.ChoiceField(label=_("Plan"))
     queue = forms.CharField(label=_("Queue"), max_length=63)
     answer = forms.ChoiceField(label=_("Cluster"), choices=some_or_any(TideAnswer.choices))
@@ -26,7 +24,6 @@ class TideStepFilter(BoundedFilterForm):
         super().__init__(data)
 
     def is_valid(self) -> bool:
-        """Give the select its choices first."""
         self.fields["plan"].choices = some_or_any((name, name) for name in self.plans)  # type: ignore[attr-defined]
         return super().is_valid()
 

@@ -45,7 +45,6 @@ def demo_people(context: dict[str, Any]) -> dict[str, Any]:
 
 @register.simple_tag(takes_context=True)
 def navigation(context: dict[str, Any]) -> list[dict[str, Any]]:
-    """The groups of pages beside the content."""
     cluster, access, request = (context.get(name) for name in ("cluster", "access", "request"))
     return groups(
         section=context.get("section") or "",
@@ -58,7 +57,6 @@ def navigation(context: dict[str, Any]) -> list[dict[str, Any]]:
 
 @register.simple_tag(takes_context=True)
 def kept_open(context: dict[str, Any], name: str) -> bool:
-    """Whether the reader has left a part that folds open."""
     request = context.get("request")
     return request is None or name not in request.COOKIES.get(FOLDED_COOKIE, "").split(".")
 
@@ -97,12 +95,10 @@ def query(context: template.Context, **changes: object) -> str:
 
 @register.simple_tag(takes_context=True)
 def drop(context: template.Context, name: str) -> str:
-    """This page's address without one parameter."""
     return query(context, **{name: None})
 
 
 @register.simple_tag
 def gang_url(cluster: Cluster, key: str) -> str:
-    """The address of a gang known by ``namespace/name``."""
     namespace, _slash, name = key.partition("/")
     return reverse("console:gang_by_name", args=[cluster.slug, namespace, name])

@@ -57,7 +57,6 @@ def milli(value: int | None) -> str | SafeString:
 
 @register.filter
 def exact_cards(value: int) -> str:
-    """Milli-cards as cards, not rounded."""
     return amounts.cards(value)
 
 
@@ -89,13 +88,11 @@ def gang_cards(gang: Gang) -> str | SafeString:
 
 @register.filter
 def duration(seconds: float | None) -> str | SafeString:
-    """Seconds as "3 h 12 min"."""
     return count(None) if seconds is None else amounts.duration(seconds)
 
 
 @register.filter
 def work(card_seconds: float | None) -> str | SafeString:
-    """Card-seconds as card-hours or card-minutes."""
     return count(None) if card_seconds is None else amounts.work(card_seconds)
 
 
@@ -106,7 +103,6 @@ def card_hours(card_seconds: float | None) -> str | SafeString:
 
 @register.filter
 def gib(mib: int | None) -> str | SafeString:
-    """MiB as GiB."""
     return _("no limit") if mib is None else f"{amounts.number(mib / 1024)} GiB"
 
 
@@ -117,7 +113,6 @@ def cores(milli_cores: int | None) -> str | SafeString:
 
 @register.simple_tag
 def between(start: dt.datetime | None, end: dt.datetime | None) -> str | SafeString:
-    """The time between two moments."""
     return duration((end - start).total_seconds() if start and end else None)
 
 

@@ -58,7 +58,6 @@ def state(kind: str, value: str) -> SafeString:
 
 @register.simple_tag
 def gang_state(gang: Gang) -> SafeString:
-    """The state of a gang; of one that left the cluster before it ran, that."""
     shown: SafeString = state("gang", LEFT_WAITING if gang.left_waiting else gang.state)
     return shown
 
@@ -73,7 +72,6 @@ def change_state(change: QuotaChange) -> SafeString:
 @register.simple_tag
 @by_language
 def step_icon(value: str) -> SafeString:
-    """The icon of one step of a gang's life, in its tone."""
     seen = look("step", value)
     return format_html('<span class="step tone-{}">{}</span>', seen.tone, icon(seen.icon))
 

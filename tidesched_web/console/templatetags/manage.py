@@ -62,7 +62,6 @@ def shown_names(group: Dependents) -> str:
 
 @register.filter
 def in_gib(value: int | None) -> str | SafeString:
-    """Bytes as GiB."""
     return gib(None if value is None else value // 2**20)
 
 
@@ -116,7 +115,6 @@ def account_state(user: object) -> SafeString:
 
 @register.simple_tag
 def token_state(token: ApiToken) -> SafeString:
-    """Whether a token works now."""
     state = TokenState(token.state)
     symbol, tone = _TOKENS[state]
     return _badge(tone, symbol, state.label)

@@ -25,7 +25,6 @@ _TRACK = '<rect class="track" width="100%" height="14" rx="2"/>'
 
 @register.simple_tag
 def usage_svg(bar: UsageBar) -> SafeString:
-    """The bar; without a quota the words that say so."""
     if bar.empty:
         return format_html('<span class="text-secondary">{}</span>', bar.empty)
     parts = [f'<svg class="usage-bar" role="img" aria-label="{escape(bar.label)}">{_TRACK}']
@@ -69,7 +68,6 @@ def _about(kind: str, queues: int, _language: str | None) -> str:
 
 @register.simple_tag
 def more_cards(number: int) -> str:
-    """How many card types of a row are left out."""
     return _more_cards(number, get_language())
 
 
@@ -80,7 +78,6 @@ def _more_cards(number: int, _language: str | None) -> str:
 
 @register.simple_tag
 def tree_lines(row: Row) -> SafeString:
-    """One line for each card type of a row: its name, the bar, what is in use, what is assigned below it."""
     warn = icon("alert-triangle") if row.over else ""
     words = _words(get_language())
     return mark_safe("".join(_line(row, line, warn, words) for line in row.lines))  # noqa: S308 - `_line` escapes

@@ -55,13 +55,11 @@ def more_alerts(cluster: Cluster) -> int:
 
 @register.filter
 def error_text(text: str) -> str:
-    """A stored error in the reader's language, where it is one of those without an own sentence."""
     return in_words(text)
 
 
 @register.filter
 def reason_said(reason: Mapping[str, Any]) -> str:
-    """A kept reason (code, numbers, message) as a sentence in the reader's language."""
     numbers = reason.get("numbers") or {}
     return reason_detail(reason["code"], reason.get("message", "")) or reason_sentence(reason["code"], numbers)
 
@@ -81,7 +79,6 @@ def reclaimer_name(reclaim: Reclaim) -> str:
 
 @register.simple_tag(takes_context=True)
 def why_waits(context: template.Context, gang: Any, cluster: Cluster | None = None) -> str:
-    """Why a gang waits, as far as the reader may see it; ``cluster``: where the page is not about one."""
     return why_sentence(context["access"], gang, sending_stop(cluster or context["cluster"]))
 
 
@@ -108,7 +105,6 @@ def alert_lines(cluster: Cluster, access: Access) -> list[dict[str, Any]]:
 
 @register.simple_tag
 def alert_text(alert: Alert | Mapping[str, Any], access: Access) -> str:
-    """What an alert says, from its row or from a cluster's list of them."""
     row = (
         alert
         if isinstance(alert, Mapping)

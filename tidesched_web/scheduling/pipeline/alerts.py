@@ -45,7 +45,6 @@ def raise_alert(
 
 
 def resolve(*, cluster_id: int | None, key: str, by: str = "") -> bool:
-    """Close the open alert of this key; False when there is none."""
     closed = _open(cluster_id, key[:120]).update(resolved_at=timezone.now(), resolved_by=by)
     if closed:
         _announce(cluster_id, key, "resolved")

@@ -26,8 +26,6 @@ class _Assumption(msgspec.Struct):
 
 
 class Assumed:
-    """What this process wrote to one cluster and has not seen yet."""
-
     def __init__(self) -> None:
         self._pods: dict[tuple[str, DecisionKind], _Assumption] = {}
         self._groups: dict[str, _Assumption] = {}
@@ -40,7 +38,6 @@ class Assumed:
         return (pod, DecisionKind.BIND) in self._pods
 
     def add(self, draft: Draft, *, at: float) -> None:
-        """Remember a write that the cluster has accepted."""
         assumption = _Assumption(draft, at, timing.monotonic() + EXPIRE_SECONDS)
         if draft.kind is DecisionKind.STATUS:
             self._groups[draft.target] = assumption

@@ -17,8 +17,6 @@ from tidesched_web.scheduling.pipeline.sending import BATCH, Route, outcome_of, 
 
 
 class GangBinds(msgspec.Struct, kw_only=True):
-    """The binds of one gang: those to send, those that an earlier session had made already."""
-
     gang: str
     to_send: list[Draft]
     already: list[Draft] = []
@@ -121,7 +119,6 @@ def take_back(bound: Sequence[Draft], route: Route, *, reason: str) -> None:
 
 
 def send_take_backs(drafts: Sequence[Draft], route: Route) -> None:
-    """Delete the pods of take-backs that are written already."""
     route.begin(drafts)
 
     def call(draft: Draft) -> Callable[[], Answer]:

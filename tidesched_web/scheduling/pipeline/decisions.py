@@ -126,7 +126,6 @@ def open_decisions(cluster_id: int) -> list[Decision]:
 
 
 def as_draft(row: Decision) -> Draft:
-    """A stored decision in the form that is sent."""
     return Draft(
         kind=DecisionKind(row.kind),
         gang=row.gang,
@@ -154,7 +153,6 @@ def done_binds(cluster_id: int, gang: str, *, sessions: Iterable[int]) -> list[D
 
 
 def any_done(drafts: Sequence[Draft]) -> bool:
-    """True when an eviction of the same reclaim was made and marked already."""
     reclaims = {draft.reclaim_id for draft in drafts if draft.reclaim_id is not None}
     return Decision.objects.filter(
         session_id__in={draft.session_id for draft in drafts}, reclaim_id__in=reclaims, state=DecisionState.DONE

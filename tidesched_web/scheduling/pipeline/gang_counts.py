@@ -75,7 +75,6 @@ class Counted:
         self._counts: dict[str, GangCounts] = {}
 
     def follow(self, pods: Sequence[Pod]) -> Mapping[str, GangCounts]:
-        """The counts of these pods, by gang; the same map each time."""
         anew, changes = self._changes.follow(pods)
         if anew:
             self._places, self._counts = {}, {}

@@ -44,18 +44,15 @@ def hold(cluster: Cluster, policy: PolicyRevision) -> Hold | None:
 
 
 def mode_changed(cluster: Cluster) -> bool:
-    """Whether the session before was one of another mode."""
     newest = Session.objects.filter(cluster=cluster).order_by("-id").values_list("mode", flat=True).first()
     return newest is not None and newest != cluster.mode
 
 
 def paused(cluster_id: int) -> bool:
-    """The pause switch as it is now."""
     return Cluster.objects.filter(pk=cluster_id, paused_at__isnull=False).exists()
 
 
 def breach(cluster: Cluster, result: Result, snapshot: Snapshot, *, now: dt.datetime) -> Breach | None:
-    """The first budget that the evictions of ``result`` would exceed, or None."""
     if not result.evictions:
         return None
     gangs = {victim.gang for reclaim in result.reclaims for victim in reclaim.victims}

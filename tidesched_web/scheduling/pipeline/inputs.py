@@ -17,8 +17,6 @@ SMALL = 0.4
 
 
 class InputWriter:
-    """Writes the inputs of one cluster's sessions; remembers the last full one to take differences from."""
-
     def __init__(self, *, cluster_id: int) -> None:
         self.cluster_id = cluster_id
         self._base: Snapshot | None = None
@@ -76,8 +74,6 @@ def read(session: Session) -> tuple[Snapshot, Memory | None]:
 
 
 class Replay(msgspec.Struct, frozen=True):
-    """A session run again."""
-
     expected: str
     found: str
     recorded_engine: str

@@ -26,8 +26,6 @@ _NODE_WRITTEN = (
 
 
 class Inventory:
-    """Remembers what the tables say of one cluster's hardware."""
-
     def __init__(self, *, cluster_id: int) -> None:
         self.cluster_id = cluster_id
         self._nodes: dict[str, SeenNode | None] = {}

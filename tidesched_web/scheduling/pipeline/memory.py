@@ -37,7 +37,6 @@ def load(cluster_id: int) -> Memory | None:
 
 
 def store(cluster_id: int, session_id: int, memory: Memory) -> None:
-    """Replace it, in the caller's transaction."""
     payload = encode_memory(memory)
     SessionMemory.objects.update_or_create(
         cluster_id=cluster_id,

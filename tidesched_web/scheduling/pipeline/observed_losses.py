@@ -29,7 +29,6 @@ def seconds_of(pod: Pod, now: float) -> float:
 
 
 def card_seconds(pod: Pod, node: Node | None, now: float) -> float:
-    """Cards x seconds that are lost with a pod."""
     return pod.card.milli / 1000 * seconds_of(pod, now) if pod.card and card_of(pod, node) else 0.0
 
 

@@ -59,8 +59,6 @@ class Evicted:
 
 
 class Writer:
-    """Writes evictions into rows, in the transaction of the caller."""
-
     def __init__(self, work: Work, own: OwnDecisions, *, before: Snapshot | None) -> None:
         self._work, self._own, self._before = work, own, before
         self._owners: dict[str, QueueOwner] = work.context.owners()

@@ -29,7 +29,6 @@ class Plan(msgspec.Struct, frozen=True):
 
 
 def make(result: Result, snapshot: Snapshot, *, new_events: Iterable[Counted]) -> Plan:
-    """Turn a result into drafts. ``new_events``: those that were not sent to the cluster yet."""
     pods = {pod.key: pod for pod in snapshot.pods}
     groups = {group.key: group for group in snapshot.pod_groups}
     return Plan(
@@ -135,7 +134,6 @@ def status_differs(outcome: GangOutcome, group: PodGroup) -> bool:
 
 
 def status_draft(outcome: GangOutcome, group: PodGroup) -> Draft:
-    """The write that brings a PodGroup's status to what was decided."""
     return Draft(
         kind=DecisionKind.STATUS,
         gang=outcome.name,

@@ -26,8 +26,6 @@ _NO_ROOM: Final = frozenset({"WaitingForCards", "WaitingForResources", "NoNodeMa
 
 
 class PodReasonBook:
-    """What was written to the waiting pods of each gang."""
-
     def __init__(self) -> None:
         self._waiting = Waiting()
         self._looked_at = float("-inf")
@@ -108,8 +106,6 @@ class PodReasonBook:
 
 
 class Waiting:
-    """The pods of each gang that have no node."""
-
     def __init__(self) -> None:
         self._changes = PodChanges()
         self._gang_of: dict[str, str] = {}

@@ -61,8 +61,6 @@ def _reach(state: ReachState, found: Sequence[Trouble]) -> Reach:
 
 
 class ReachWatch:
-    """Writes the state of one cluster down when it changes."""
-
     def __init__(self, cluster_id: int) -> None:
         self._cluster_id = cluster_id
         self._known: tuple[ReachState, list[str]] | None = None
@@ -72,7 +70,6 @@ class ReachWatch:
         return self.note(reach_of(troubles))
 
     def note(self, now: Reach) -> Reach:
-        """As :meth:`look`, of what is known already."""
         if self._known != (now.state, now.kinds):
             _write(self._cluster_id, now)
             self._known = (now.state, now.kinds)

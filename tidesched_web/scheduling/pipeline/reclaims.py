@@ -23,8 +23,6 @@ OPEN_STATES = (ReclaimState.DECIDED, ReclaimState.EVICTING, ReclaimState.PROMISE
 
 
 class QueueOwner(msgspec.Struct, frozen=True):
-    """A queue's row id and the tenant that it counts for."""
-
     id: int
     tenant_id: int | None
 
@@ -70,7 +68,6 @@ def write(
 
 
 def _receipt(reclaim: DecidedReclaim, bases: dict[str, BaseQuota], owners: dict[str, QueueOwner]) -> Any:
-    """With the ids of the queues, by which a reader's own are known."""
     document = receipts.document(reclaim, bases)
     for part in ("queues", "candidates"):
         for row in document[part]:
@@ -126,7 +123,6 @@ def without_ids(receipt: dict[str, Any]) -> dict[str, Any]:
 
 
 def begin(ids: Iterable[int]) -> None:
-    """Their evictions are being sent."""
     Reclaim.objects.filter(pk__in=list(ids), state=ReclaimState.DECIDED).update(state=ReclaimState.EVICTING)
 
 
@@ -204,7 +200,6 @@ def follow(snapshot: Snapshot, *, cluster_id: int, at: dt.datetime, before_sessi
 
 
 def _promised_pods(result: Result, snapshot: Snapshot) -> dict[str, list[str]]:
-    """The pods that wait for freed cards, by the gang that reclaimed."""
     pipelined = {bind.pod for bind in result.pipelined}
     found: dict[str, list[str]] = {reclaim.reclaimer: [] for reclaim in result.reclaims}
     for pod in snapshot.pods:

@@ -38,7 +38,6 @@ ORDER BY c.id
 
 
 def ask(cluster_id: int, *, by: str) -> None:
-    """Make a session due now."""
     with connection.cursor() as cursor:
         cursor.execute(_ASK, {"cluster": cluster_id, "by": by[:120]})
 

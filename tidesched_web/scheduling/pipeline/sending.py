@@ -32,8 +32,6 @@ class Paused(RuntimeError):
 
 
 class Route(msgspec.Struct, kw_only=True):
-    """How writes reach one cluster during one session."""
-
     cluster_id: int
     session_id: int
     epoch: int
@@ -127,13 +125,11 @@ def outcome_of(draft: Draft, answer: Answer) -> Outcome | None:
 
 
 def split_name(key: str) -> tuple[str, str]:
-    """``namespace/name`` in two."""
     namespace, _, name = key.partition("/")
     return namespace, name
 
 
 def supersede(drafts: Sequence[Draft], text: str) -> list[Outcome]:
-    """They will not be sent."""
     outcomes = [Outcome(draft.id, DecisionState.SUPERSEDED, text) for draft in drafts]
     with transaction.atomic():
         decisions.mark(drafts, outcomes)

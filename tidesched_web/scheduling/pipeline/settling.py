@@ -54,8 +54,6 @@ def settle(route: Route) -> Settled:
 
 
 def _ask(drafts: Sequence[Draft], route: Route) -> dict[str, Answer]:
-    """The pods of the decisions as the cluster has them now."""
-
     def call(target: str) -> Callable[[], Answer]:
         namespace, name = split_name(target)
         return lambda: route.writes.get_pod(namespace, name)

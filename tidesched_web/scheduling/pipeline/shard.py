@@ -83,7 +83,6 @@ class ClusterShard(threading.Thread):
         return self.lease.cluster_id
 
     def wake(self) -> None:
-        """Look at the request row now."""
         self._wake.set()
 
     def wake_by_watch(self) -> None:

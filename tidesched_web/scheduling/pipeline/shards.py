@@ -53,7 +53,6 @@ class Shards:
         ]
 
     def start(self) -> None:
-        """Begin to take clusters."""
         for thread in self._threads:
             thread.start()
 
@@ -70,7 +69,6 @@ class Shards:
             shard.join(max(0.0, deadline - time.monotonic()))
 
     def wake(self, cluster_id: int) -> bool:
-        """Wake the session thread of a cluster; False where another process has it."""
         with self._lock:
             shard = self._shards.get(cluster_id)
         if shard is None:
@@ -79,7 +77,6 @@ class Shards:
         return True
 
     def adopt(self) -> None:
-        """Look for clusters without a holder, now."""
         self._sweep_now.set()
 
     def follow_leases(self) -> None:

@@ -131,7 +131,6 @@ class Sightings:
                     self._new[found.uid] = found
 
     def take(self) -> list[Sighting]:
-        """The evicted pods that were not taken yet, in the order of their names."""
         with self._lock:
             found = sorted(self._new.values(), key=lambda one: (one.pod, one.uid))
             self._new = {}

@@ -27,7 +27,6 @@ class UsageRecorder:
         self._tide_whole: dt.datetime | None = None
 
     def load(self) -> None:
-        """Read the newest points from the tables."""
         rows = QueueUsage.objects.filter(queue__cluster_id=self.cluster_id)
         self._queues = {
             (queue, card): QueueUse(*figures)

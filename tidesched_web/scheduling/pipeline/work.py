@@ -20,8 +20,6 @@ from tidesched_web.scheduling.pipeline.sending import Route
 
 
 class Work:
-    """The values of one session, filled in step by step."""
-
     def __init__(self, context: ClusterContext, trigger: str) -> None:
         self.context = context
         self.trigger = trigger
@@ -52,7 +50,6 @@ class Work:
 
     @property
     def acts(self) -> bool:
-        """True where it wants to bind or to evict."""
         return bool(self.result.binds or self.result.evictions)
 
     def route(self, session_id: int, number: int) -> Route:

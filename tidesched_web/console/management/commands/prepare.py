@@ -86,7 +86,6 @@ class Command(BaseCommand):
 
 
 def _migrate() -> bool:
-    """Apply the missing migrations; refuse a schema that this TideSched does not know."""
     with database_roles.as_owner():
         return _migrate_as_owner()
 
@@ -151,7 +150,6 @@ def _kept_password() -> str:
 
 
 def _keep_password(password: str) -> None:
-    """Write the account's file; without a password where it is not known any more."""
     if not settings.EMBEDDED:
         return
     target = settings.DATA_DIR / ADMIN_FILE
