@@ -196,7 +196,7 @@ STREAMS_OF_ONE = env.number("STREAMS_OF_ONE", 30)
 # audit log hang on the adapter, which it uses too.
 AUTHENTICATION_BACKENDS = ["tidesched_web.accounts.backend.AccountBackend"]
 PASSWORD_HASHERS = ["tidesched_web.common.hashing.Argon2", "tidesched_web.common.hashing.Pbkdf2"]
-PASSWORD_HASHES_AT_ONCE = env.number("PASSWORD_HASHES_AT_ONCE", 2)
+PASSWORD_HASHES_AT_ONCE = 2
 PASSWORD_LENGTH = env.PASSWORD_LENGTH
 AUTH_PASSWORD_VALIDATORS = [
     {"NAME": "django.contrib.auth.password_validation.UserAttributeSimilarityValidator"},
@@ -221,10 +221,10 @@ ACCOUNT_SESSION_REMEMBER = True
 ACCOUNT_RATE_LIMITS = {
     "login": env.rates("SIGN_IN_LIMIT_ADDRESS", "120/m/ip"),
     "login_failed": env.rates("SIGN_IN_LIMIT_FAILURES", "10/m/ip,100/h/ip,5/5m/key"),
-    "change_password": env.rates("PASSWORD_CHANGE_LIMIT", "5/m/user,20/h/user"),
-    "login_account": env.rates("SIGN_IN_LIMIT_ACCOUNT", "30/10m/key"),
-    "login_spacing": env.rates("SIGN_IN_SPACING", "1/30s/key"),
-    "login_all": env.rates("SIGN_IN_LIMIT_ALL", "300/m/key"),
+    "change_password": "5/m/user,20/h/user",
+    "login_account": "30/10m/key",
+    "login_spacing": "1/30s/key",
+    "login_all": "300/m/key",
 }
 
 CONTENT_SECURITY_POLICY = {
@@ -330,51 +330,35 @@ SPECTACULAR_SETTINGS = {
 SIMCLUSTER_URL = env.text("SIMCLUSTER_URL", RUNTIME.simcluster_url)
 SIMCLUSTER_TOKEN_FILE = env.text("SIMCLUSTER_TOKEN_FILE", RUNTIME.simcluster_token_file)
 
-# --- how much history is kept (docs/sessions.md) ----------------------------------------------------------------------
+# --- how much history is kept (docs/sessions.md): rows of a cluster, but for bytes -----------------------------------
 
 RETENTION_PARTITION_HOURS = env.number("RETENTION_PARTITION_HOURS", 1 if EMBEDDED else 24)
 RETENTION_DECISION_BYTES = env.number("RETENTION_DECISION_BYTES", 512 * 1024 * 1024)
 RETENTION_USAGE_BYTES = env.number("RETENTION_USAGE_BYTES", 512 * 1024 * 1024)
 RETENTION_SESSIONS = env.number("RETENTION_SESSIONS", 5_000)
-RETENTION_SESSIONS_WITH_DECISIONS = env.number("RETENTION_SESSIONS_WITH_DECISIONS", 20_000)
+RETENTION_SESSIONS_WITH_DECISIONS = 4 * RETENTION_SESSIONS
 RETENTION_RECLAIMS = env.number("RETENTION_RECLAIMS", 20_000)
 RETENTION_GONE_GANGS = env.number("RETENTION_GONE_GANGS", 10_000)
-RETENTION_TIMELINE_POINTS = env.number("RETENTION_TIMELINE_POINTS", 200)
-RETENTION_TIDE_POINTS = env.number("RETENTION_TIDE_POINTS", 40_000)
-RETENTION_TIDE_STEPS = env.number("RETENTION_TIDE_STEPS", 20_000)
-RETENTION_ROLLUPS = env.number("RETENTION_ROLLUPS", 50_000)
 RETENTION_CHANGES = env.number("RETENTION_CHANGES", 5_000)
-RETENTION_CHANGE_BYTES = env.number("RETENTION_CHANGE_BYTES", 1024 * 1024 * 1024)
-RETENTION_ALERTS = env.number("RETENTION_ALERTS", 1_000)
-RETENTION_JOBS = env.number("RETENTION_JOBS", 500)
-RETENTION_REPLACED_PROCESSES = env.number("RETENTION_REPLACED_PROCESSES", 500)
-
-# Of one person so many jobs run at a time in each kind of worker; what is beyond waits for its turn.
-JOBS_RUNNING_PER_PERSON = max(1, env.number("JOBS_RUNNING_PER_PERSON", 1))
+RETENTION_TIMELINE_POINTS = 200  # of a gang
+RETENTION_TIDE_POINTS = env.number("RETENTION_TIDE_POINTS", 40_000)
+RETENTION_TIDE_STEPS = 20_000
+RETENTION_ROLLUPS = env.number("RETENTION_ROLLUPS", 50_000)
+RETENTION_ALERTS = 1_000
+RETENTION_JOBS = 500
+RETENTION_REPLACED_PROCESSES = 500
 
 # --- how much one account may keep (docs/security.md) -----------------------------------------------------------------
 
-# Live tokens, and tokens that are made in a day.
-KEPT_TOKENS = env.number("KEPT_TOKENS", 100)
-KEPT_TOKENS_A_DAY = env.number("KEPT_TOKENS_A_DAY", 500)
-# Sessions of the console that are open at a time.
-KEPT_SESSIONS = max(1, env.number("KEPT_SESSIONS", 200))
-# Invitations that wait for their person, and links that are made in a day.
-KEPT_INVITATIONS = env.number("KEPT_INVITATIONS", 200)
-KEPT_LINKS_A_DAY = env.number("KEPT_LINKS_A_DAY", 500)
-# Changes of quota that are not written yet, and earlier revisions of one, with what they take in the database.
-KEPT_OPEN_CHANGES = env.number("KEPT_OPEN_CHANGES", 500)
-KEPT_OPEN_CHANGE_BYTES = env.number("KEPT_OPEN_CHANGE_BYTES", 256 * 1024 * 1024)
-KEPT_REVISIONS = env.number("KEPT_REVISIONS", 100)
-KEPT_REVISION_BYTES = env.number("KEPT_REVISION_BYTES", 16 * 1024 * 1024)
-KEPT_REVISION_BYTES_OF_ONE = env.number("KEPT_REVISION_BYTES_OF_ONE", 64 * 1024 * 1024)
-# Jobs that wait for their turn.
-KEPT_WAITING_JOBS = max(1, env.number("KEPT_WAITING_JOBS", 100))
-# Answers to requests with an Idempotency-Key, and their bytes.
-KEPT_ANSWERS = env.number("KEPT_ANSWERS", 20_000)
-KEPT_ANSWER_BYTES = env.number("KEPT_ANSWER_BYTES", 256 * 1024 * 1024)
+KEPT_TOKENS = 100
+KEPT_SESSIONS = 200  # of the console, open at a time
+KEPT_INVITATIONS = 200
+KEPT_OPEN_CHANGES = 500
+KEPT_REVISIONS = 100  # earlier ones of a change
+KEPT_WAITING_JOBS = 100
+JOBS_RUNNING_PER_PERSON = 1  # in each kind of worker; what is beyond waits for its turn
 # Objects of one kind that admins of a tenant make in one cluster; a platform admin may make more.
-KEPT_OBJECTS_OF_TENANT = env.number("KEPT_OBJECTS_OF_TENANT", 2_000)
+KEPT_OBJECTS_OF_TENANT = 2_000
 
 # --- the audit log (docs/audit.md) ------------------------------------------------------------------------------------
 

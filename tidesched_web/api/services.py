@@ -5,15 +5,9 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import Mapping
 
-from django.conf import settings
-from django.db.models import Count, Sum
-from django.db.models.functions import Length
 from django.utils import timezone
-from django.utils.translation import gettext as _
 
-from tidesched_web.accounts.models import ApiToken
 from tidesched_web.api.models import StoredAnswer
-from tidesched_web.common.bounds import too_many
 from tidesched_web.common.encryption import decrypt, encrypt
 from tidesched_web.common.errors import DomainError
 
@@ -31,9 +25,6 @@ def begin(*, account: int, token: int | None, key: str, request_hash: str) -> St
     """Claim ``key`` for this request, or return the row of the request that had it and has ended.
 
     The unique constraint decides between two that come at once; the loser hears that the other is under way.
-
-    Raises:
-        DomainError: ``too_many_kept`` (409) where as many answers of the account are kept as may be.
     """
     caller = caller_of(account, token)
     now = timezone.now()
@@ -42,7 +33,6 @@ def begin(*, account: int, token: int | None, key: str, request_hash: str) -> St
         caller=caller, key=key, defaults={"request_hash": request_hash, "started_at": now}
     )
     if mine:
-        _require_room(account, found)
         return found
     if found.request_hash != request_hash:
         raise DomainError("idempotency_key_reused", "This Idempotency-Key was used for another request.")
@@ -52,28 +42,6 @@ def begin(*, account: int, token: int | None, key: str, request_hash: str) -> St
             raise DomainError("request_in_flight", "The first request with this Idempotency-Key is under way.")
         found.started_at = now
     return found
-
-
-def _require_room(account: int, new: StoredAnswer) -> None:
-    """Take the claim back where it is one too many."""
-    used = ApiToken.objects.filter(user_id=account, last_used_at__gt=timezone.now() - KEPT_FOR)
-    callers = [caller_of(account, None), *(caller_of(account, pk) for pk in used.values_list("pk", flat=True))]
-    kept = StoredAnswer.objects.filter(caller__in=callers).aggregate(count=Count("pk"), size=Sum(Length("body")))
-    for count, most, text in (
-        (
-            kept["count"] - 1,
-            settings.KEPT_ANSWERS,
-            _("%(limit)d answers of this account are kept, the most for 24 hours: send without an Idempotency-Key."),
-        ),
-        (
-            kept["size"] or 0,
-            settings.KEPT_ANSWER_BYTES,
-            _("%(limit)d bytes of answers are kept, the most for 24 hours: send without an Idempotency-Key."),
-        ),
-    ):
-        if count >= most:
-            new.delete()
-            raise too_many(most, text)
 
 
 def finish(answer: StoredAnswer, *, status: int, body: bytes, headers: Mapping[str, str]) -> None:

@@ -88,10 +88,6 @@ def make_link(
         text = _("%(user)s is switched off; switch the account on first.")
         raise DomainError("conflict", text % {"user": user.username})
     now = timezone.now()
-    if by is not None:
-        made = AccessLink.objects.filter(made_by=by, created_at__gt=now - dt.timedelta(days=1))
-        text = _("You have made %(limit)d links in the last 24 hours, the most that may be: wait until tomorrow.")
-        require_room(made, settings.KEPT_LINKS_A_DAY, text)
     AccessLink.objects.filter(AccessLink.LIVE, user=user).update(revoked_at=now)
     secret = new_link_secret()
     link = AccessLink.objects.create(

@@ -80,11 +80,6 @@ def _require_room(user: User) -> None:
         settings.KEPT_TOKENS,
         _("This account has %(limit)d live tokens, the most that it may: revoke one that is not used any more."),
     )
-    require_room(
-        own.filter(created_at__gt=now - dt.timedelta(days=1)),
-        settings.KEPT_TOKENS_A_DAY,
-        _("%(limit)d tokens of this account were made in the last 24 hours, the most that may be: use those."),
-    )
 
 
 def _within(through: ApiToken, wanted: list[str], expires_at: dt.datetime | None) -> dt.datetime | None:

@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Mapping
-from functools import partial
 from typing import Any
 
 from django.conf import settings
-from django.db import connection, transaction
-from django.db.models import BigIntegerField, Func, Value
-from django.db.models.functions import Coalesce
+from django.db import transaction
 from django.utils.translation import gettext as _
 
 from tidesched_web.changes.acts import Act, require_act
@@ -25,28 +22,13 @@ from tidesched_web.changes.services.reviewed import Reviewed, require_reviewed, 
 from tidesched_web.changes.tree_document import as_known, base_of
 from tidesched_web.clusters.models import Cluster
 from tidesched_web.common import off_turn
-from tidesched_web.common.bounds import too_many
+from tidesched_web.common.bounds import require_room
 from tidesched_web.common.errors import stored_reason
 from tidesched_web.common.locking import lock_tree
 from tidesched_web.common.permissions import Access
 
 SOURCES = ("console", "api", "import", "rollback", "adopt")
 KEEP: Any = object()
-# What the figures of a change take in the database, compressed as they are.
-_stored = partial(Func, function="pg_column_size", output_field=BigIntegerField())
-_STORED_BYTES = _stored("edits") + _stored("base") + Coalesce(_stored("plan"), Value(0), output_field=BigIntegerField())
-# Of all changes of one author; what was replaced last is kept.
-_REVISIONS_BEYOND = """
-DELETE FROM changes_changerevision WHERE id IN (
-    SELECT id FROM (
-        SELECT id, sum(bytes) OVER (ORDER BY id DESC) - bytes AS newer FROM (
-            SELECT revision.id, pg_column_size(revision.edits) + pg_column_size(revision.base) AS bytes
-            FROM changes_changerevision revision JOIN changes_quotachange change ON change.id = revision.change_id
-            WHERE change.author_id = %s
-        ) AS weighed
-    ) AS ranked WHERE newer >= %s
-)
-"""
 # A look at one of these is worked out anew, and so is what is done with it.
 _PLANNED = (*QuotaChange.OPEN, ChangeState.FAILED)
 # So many marks of a change's earlier edits are kept.
@@ -124,13 +106,7 @@ def require_room_for_open(access: Access, *, beside: int | None = None) -> None:
     states = (*QuotaChange.OPEN, ChangeState.FAILED)
     rows = QuotaChange.objects.filter(author_id=access.user_id, state__in=states, committed_at=None)
     text = _("%(limit)d changes of yours are open, the most that one person may have: apply or cancel some of them.")
-    sizes = rows.exclude(pk=beside or 0).order_by().values_list(_STORED_BYTES, flat=True)[: settings.KEPT_OPEN_CHANGES]
-    found = list(sizes)
-    if len(found) >= settings.KEPT_OPEN_CHANGES:
-        raise too_many(settings.KEPT_OPEN_CHANGES, text)
-    if sum(found) >= settings.KEPT_OPEN_CHANGE_BYTES:
-        text = _("Your open changes hold %(limit)d bytes together, the most that may: apply or cancel some of them.")
-        raise too_many(settings.KEPT_OPEN_CHANGE_BYTES, text)
+    require_room(rows.exclude(pk=beside or 0), settings.KEPT_OPEN_CHANGES, text)
 
 
 def new_change(
@@ -268,9 +244,6 @@ def next_revision(change: QuotaChange, fields: Mapping[str, Any]) -> dict[str, A
     # Who looked at one of those is shown what the change is now, not what differs.
     if change.revision > settings.KEPT_REVISIONS:
         ChangeRevision.objects.filter(change=change, number__lte=change.revision - settings.KEPT_REVISIONS).delete()
-    if change.author_id is not None:
-        with connection.cursor() as cursor:
-            cursor.execute(_REVISIONS_BEYOND, [change.author_id, settings.KEPT_REVISION_BYTES_OF_ONE])
     return {"revision": change.revision + 1}
 
 

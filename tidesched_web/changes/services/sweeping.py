@@ -24,27 +24,15 @@ _PRUNED_AT_ONCE = 200
 # Of these the cluster was changed. Drafts that came to nothing go before them.
 _WRITTEN = (ChangeState.APPLIED, ChangeState.ROLLED_BACK)
 
-# Counted and weighed in the order in which they are kept, each without itself: the first one stays, however large it
-# is. Each author's newest come first, so that no account makes the history of the others go by changes of its own.
+# Each author's newest come first, so that no account makes the history of the others go by changes of its own.
 _BEYOND = """
 SELECT id FROM (
-    SELECT id, row_number() OVER kept AS place, sum(bytes) OVER kept - bytes AS before FROM (
-        SELECT id, state = ANY(%s) AS written, row_number() OVER (
-                   PARTITION BY author_id, state = ANY(%s) ORDER BY id DESC) AS place_of_author,
-               pg_column_size(edits) + pg_column_size(base) + coalesce(pg_column_size(plan), 0) AS bytes
+    SELECT id, row_number() OVER (ORDER BY written DESC, place_of_author, id DESC) AS place FROM (
+        SELECT id, state = ANY(%s) AS written,
+               row_number() OVER (PARTITION BY author_id, state = ANY(%s) ORDER BY id DESC) AS place_of_author
         FROM changes_quotachange WHERE state = ANY(%s)
-    ) AS weighed WINDOW kept AS (ORDER BY written DESC, place_of_author, id DESC)
-) AS ranked WHERE place > %s OR before >= %s ORDER BY place DESC LIMIT %s
-"""
-_REVISIONS_BEYOND = """
-DELETE FROM changes_changerevision WHERE id IN (
-    SELECT id FROM (
-        SELECT id, sum(bytes) OVER (PARTITION BY change_id ORDER BY number DESC) - bytes AS newer FROM (
-            SELECT id, change_id, number, pg_column_size(edits) + pg_column_size(base) AS bytes
-            FROM changes_changerevision
-        ) AS weighed
-    ) AS ranked WHERE newer >= %s
-)
+    ) AS counted
+) AS ranked WHERE place > %s ORDER BY place DESC LIMIT %s
 """
 
 
@@ -52,15 +40,12 @@ def prune() -> int:
     """Delete changes that are over beyond what the settings keep, a few at a time; returns how many.
 
     Those that were never applied go first, then the oldest ones of those who made the most.
-
-    Of each change the oldest earlier revisions go that are beyond their bytes.
     """
-    limits = [settings.RETENTION_CHANGES, settings.RETENTION_CHANGE_BYTES, _PRUNED_AT_ONCE]
+    limits = [settings.RETENTION_CHANGES, _PRUNED_AT_ONCE]
     with connection.cursor() as cursor:
         written, over = ([str(state) for state in states] for states in (_WRITTEN, _OVER))
         cursor.execute(_BEYOND, [written, written, over, *limits])
         pks = [row[0] for row in cursor.fetchall()]
-        cursor.execute(_REVISIONS_BEYOND, [settings.KEPT_REVISION_BYTES])
     QuotaChange.objects.filter(pk__in=pks).delete()
     return len(pks)
 
