@@ -31,7 +31,8 @@ PUBLIC_URL = env.text("PUBLIC_URL", RUNTIME.web_url or "http://127.0.0.1:8000").
 LISTENS_ON = env.text("HOST", "127.0.0.1")
 _LOCAL_NAMES = ("localhost", "127.0.0.1", "[::1]")
 # Who listens on every interface is reached under names that cannot be known here.
-ALLOWED_HOSTS = env.words("ALLOWED_HOSTS", ("*",) if LISTENS_ON in {"0.0.0.0", "::"} else (*_LOCAL_NAMES, LISTENS_ON))  # noqa: S104
+_EVERYWHERE = LISTENS_ON in {"0.0.0.0", "::"}  # noqa: S104
+ALLOWED_HOSTS = env.words("ALLOWED_HOSTS", ("*",) if _EVERYWHERE else (*_LOCAL_NAMES, LISTENS_ON))
 CSRF_TRUSTED_ORIGINS = env.words("CSRF_TRUSTED_ORIGINS", (PUBLIC_URL,))
 _HTTPS = PUBLIC_URL.startswith("https://")
 SECURE_SSL_REDIRECT = _HTTPS and env.flag("SECURE_SSL_REDIRECT", default=True)

@@ -154,7 +154,7 @@ def warm(cluster_id: int) -> None:
         return
     try:
         app.send_task(FOLLOW_TASK, queue=WHAT_IF_QUEUE, expires=pictures.FOLLOW_SECONDS, retry=False)
-    except Exception as error:  # noqa: BLE001 - kombu raises the transport's own errors; the first question takes longer
+    except Exception as error:  # noqa: BLE001 - the transport's own errors; the first question takes longer
         _log.warning("the snapshot of cluster %s is not loaded ahead: %s", cluster_id, error)
 
 

@@ -20,7 +20,7 @@ def wake() -> bool:
     """
     try:
         app.send_task(SWEEP_TASK, queue=PUSH_QUEUE, expires=SWEEP_SECONDS, retry=False)
-    except Exception as error:  # noqa: BLE001 - kombu raises the transport's own errors; the sweep finds the rows anyway
+    except Exception as error:  # noqa: BLE001 - the transport's own errors; the sweep finds the rows anyway
         _log.warning("no worker was woken for a change: %s", error)
         return False
     return True

@@ -109,7 +109,7 @@ def publish(
             fields["p"] = str(about.person)
     memory.forget([topic])
     try:
-        _client().xadd(STREAM, fields, maxlen=MAX_EVENTS, approximate=True)  # type: ignore[arg-type]  # dict is invariant
+        _client().xadd(STREAM, fields, maxlen=MAX_EVENTS, approximate=True)  # type: ignore[arg-type]  # dict
     except redis.RedisError as error:
         _log.warning("an event of topic %s was not announced: %s", topic, error)
         return False

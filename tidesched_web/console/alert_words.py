@@ -139,7 +139,9 @@ def place_of(alert: Alert, *, everything: bool) -> tuple[str, Promise] | None:
     if everything and alert.code == "promise_unused" and (queue := alert.numbers.get("queue")):
         return reverse("console:queue", args=[alert.cluster.slug, queue]), _("Open the queue")
     name, words = _PLACES.get(alert.code, ("", ""))
-    return (reverse(f"console:{name}", args=[alert.cluster.slug]), words) if name else None  # type: ignore[return-value]
+    if not name:
+        return None
+    return reverse(f"console:{name}", args=[alert.cluster.slug]), words  # type: ignore[return-value]
 
 
 def alert_sentence(code: str, numbers: Mapping[str, Any], message: str, *, everything: bool) -> str:

@@ -56,82 +56,99 @@ def change_page(
     status: int = 200,
 ) -> HttpResponse:
     plan = plan_of(this, found)
-    reject_form = reject_form or DecisionForm("reject")
-    approve_form = approve_form or DecisionForm("approve")
-    cancel_form = cancel_form or DecisionForm("cancel")
-    if apply_form is None:
-        # An hour that is over was "at once" when it was sent.
-        ahead = found.apply_at if found.apply_at and found.apply_at > timezone.now() else None
-        at = ahead or [timezone.localtime().date(), None]
-        apply_form = ApplyForm(initial={"reason": found.reason, "when": "at" if ahead else "now", "at": at})
-    author = is_author(found, this.access)
-    acts = allowed_actions(found, this.access)
+    forms = {
+        "apply_form": apply_form or _apply_form(found),
+        "reject_form": reject_form or DecisionForm("reject"),
+        "approve_form": approve_form or DecisionForm("approve"),
+        "cancel_form": cancel_form or DecisionForm("cancel"),
+    }
+    bad = any(form.is_bound and form.errors for form in forms.values())
+    return this.render(
+        "changes/change.html",
+        {
+            **forms,
+            **_planned(this, found, plan),
+            **_decided(this, found, plan),
+            "live_object": f"changes {found.pk}",
+            "change": found,
+            "plan": plan,
+            "refused": stale,
+            "edited": _told(stale.extra.get("edited_since", ()), _difference) if stale else None,
+            "zone": timezone.get_current_timezone_name(),
+        },
+        status=stale.status if stale else 400 if bad else status,
+    )
+
+
+def _apply_form(found: QuotaChange) -> ApplyForm:
+    # An hour that is over was "at once" when it was sent.
+    ahead = found.apply_at if found.apply_at and found.apply_at > timezone.now() else None
+    at = ahead or [timezone.localtime().date(), None]
+    return ApplyForm(initial={"reason": found.reason, "when": "at" if ahead else "now", "at": at})
+
+
+def _planned(this: Page, found: QuotaChange, plan: dict[str, Any]) -> dict[str, Any]:
+    """What the change would do, or did."""
     objects = plan.get("objects", ())
-    is_open = found.committed_at is None and found.state in (*QuotaChange.OPEN, ChangeState.FAILED)
+    is_open = _is_open(found)
     errors = [_error(error) for error in plan.get("errors", ())] if is_open else []
     fields = part(plan.get("fields", ()), this.request.GET.get("fields", ""), size=FIGURES)
     written = part(objects, this.request.GET.get("objects", ""), size=OBJECTS)
-    due = bool(plan.get("approval", {}).get("due"))
-    waits = found.state == ChangeState.WAITING
-    # What has not arrived stands first.
-    carried = sorted(objects_of(found), key=_arrived) if found.committed_at else []
     asked = part(change_words.asked_words(plan, found.base))
     # What is asked for may be sent while the cluster has no room for it.
     sendable = NO_ROOM if asked else frozenset()
     asks_impact = is_open and bool(objects) and not errors
     # What its author or anybody else was answered stands there until the question of this page is.
     answered = answered_about(objects, subject=services.subject_of(found)) if asks_impact else None
-    bad = any(form.is_bound and form.errors for form in (apply_form, reject_form, approve_form, cancel_form))
-    return this.render(
-        "changes/change.html",
-        {
-            "live_object": f"changes {found.pk}",
-            "change": found,
-            "tenants": sorted(tenants_of([found], this.access).values(), key=lambda tenant: tenant.slug),
-            "plan": plan,
-            "fields": change_words.fields_of_plan(fields.rows, base=found.base, edits=found.edits),
-            "field_part": fields,
-            "objects": change_words.objects_of_plan(written.rows),
-            "object_part": written,
-            "errors": errors,
-            "blocks": (
-                bool(plan.get("more_errors")) or any(error["code"] not in sendable for error in plan.get("errors", ()))
-            )
-            if is_open
-            else False,
-            "asked": asked,
-            "more_errors": plan.get("more_errors", 0) if is_open else 0,
-            "warnings": _told(plan.get("warnings", ()), _error) if is_open else None,
-            "stale": _still(_moved(found, plan.get("stale", ()), this.access), found, plan) if is_open else None,
-            "merged": _moved(found, plan.get("merged", ()), this.access) if is_open else None,
-            "refused": stale,
-            "edited": _told(stale.extra.get("edited_since", ()), _difference) if stale else None,
-            "last_edit": _last_edit(found) if is_open and not author else None,
-            "due": due and found.state != ChangeState.APPROVED,
-            "why_due": why_due(this, plan),
-            "carried": part(carried),
-            "arrived": sum(map(_arrived, carried)),
-            "apply_form": apply_form,
-            "reject_form": reject_form,
-            "approve_form": approve_form,
-            "cancel_form": cancel_form,
-            "waits_for": approvers_of(found, this.access) if waits else None,
-            "zone": timezone.get_current_timezone_name(),
-            "author": author,
-            "acts": [act.value for act in acts],
-            "approval_refused": _approval_refused(found, this.access) if waits and Act.APPROVE not in acts else "",
-            "asks_impact": asks_impact,
-            "openings": openings(this, found.edits) if is_open and not objects and not errors else [],
-            "only_plan": _only_plan(this, found) if Act.EDIT in acts else "",
-            "earlier": answer_shown(this, answered),
-            "expected": _expected(found, plan),
-            "came": _came(this, found),
-            "approved_note": _approved_note(found, this.access, acts, due=due),
-            "later": _has_hour(found),
-            "undone_by": found.rolled_back_by.order_by("-id").first(),
-        },
-        status=stale.status if stale else 400 if bad else status,
-    )
+    blocks = bool(plan.get("more_errors")) or any(e["code"] not in sendable for e in plan.get("errors", ()))
+    return {
+        "fields": change_words.fields_of_plan(fields.rows, base=found.base, edits=found.edits),
+        "field_part": fields,
+        "objects": change_words.objects_of_plan(written.rows),
+        "object_part": written,
+        "errors": errors,
+        "blocks": is_open and blocks,
+        "asked": asked,
+        "more_errors": plan.get("more_errors", 0) if is_open else 0,
+        "warnings": _told(plan.get("warnings", ()), _error) if is_open else None,
+        "stale": _still(_moved(found, plan.get("stale", ()), this.access), found, plan) if is_open else None,
+        "merged": _moved(found, plan.get("merged", ()), this.access) if is_open else None,
+        "asks_impact": asks_impact,
+        "openings": openings(this, found.edits) if is_open and not objects and not errors else [],
+        "earlier": answer_shown(this, answered),
+        "expected": _expected(found, plan),
+        "came": _came(this, found),
+    }
+
+
+def _decided(this: Page, found: QuotaChange, plan: dict[str, Any]) -> dict[str, Any]:
+    """Where the change stands, and who may do what with it."""
+    author = is_author(found, this.access)
+    acts = allowed_actions(found, this.access)
+    due = bool(plan.get("approval", {}).get("due"))
+    waits = found.state == ChangeState.WAITING
+    # What has not arrived stands first.
+    carried = sorted(objects_of(found), key=_arrived) if found.committed_at else []
+    return {
+        "tenants": sorted(tenants_of([found], this.access).values(), key=lambda tenant: tenant.slug),
+        "last_edit": _last_edit(found) if _is_open(found) and not author else None,
+        "due": due and found.state != ChangeState.APPROVED,
+        "why_due": why_due(this, plan),
+        "carried": part(carried),
+        "arrived": sum(map(_arrived, carried)),
+        "waits_for": approvers_of(found, this.access) if waits else None,
+        "author": author,
+        "acts": [act.value for act in acts],
+        "approval_refused": _approval_refused(found, this.access) if waits and Act.APPROVE not in acts else "",
+        "only_plan": _only_plan(this, found) if Act.EDIT in acts else "",
+        "approved_note": _approved_note(found, this.access, acts, due=due),
+        "later": _has_hour(found),
+        "undone_by": found.rolled_back_by.order_by("-id").first(),
+    }
+
+
+def _is_open(found: QuotaChange) -> bool:
+    return found.committed_at is None and found.state in (*QuotaChange.OPEN, ChangeState.FAILED)
 
 
 def _only_plan(this: Page, found: QuotaChange) -> str:

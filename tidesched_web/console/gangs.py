@@ -259,7 +259,11 @@ def _export_one(this: Page, gang: Gang, pods: list[dict[str, Any]]) -> HttpRespo
         "would_help": helps.sentence if helps else None,
         "would_help_of_session": helps.session if helps else None,
         "pods": pods,
-        "timeline": [_plain_step(this, row) for row in gang.step_rows] if own_queue else [],  # type: ignore[attr-defined]
+        "timeline": [
+            _plain_step(this, row)
+            for row in gang.step_rows  # type: ignore[attr-defined]
+            if own_queue
+        ],
     }
     response = JsonResponse(document)
     name = f"gang-{gang.namespace}-{gang.name}"[:120]

@@ -162,7 +162,8 @@ def _differing(found: Queue, document: Mapping[str, Any]) -> dict[str, Any]:
 
 def living(found: Queue) -> int:
     """Gangs that are still there: waiting or running; one that runs in part and waits for more is one."""
-    waiting, running, both = found.waiting_gangs, found.running_gangs, found.partly_running  # type: ignore[attr-defined]
+    counts: Any = found  # annotated
+    waiting, running, both = counts.waiting_gangs, counts.running_gangs, counts.partly_running
     return int(waiting + running - both)
 
 

@@ -187,7 +187,8 @@ def _waited(this: Page, found: Session) -> list[dict[str, Any]]:
     for gang in gangs:
         step: dict[str, Any] = gang.step  # type: ignore[attr-defined]  # annotated, as is own_queue
         detail = step["detail"]
-        numbers = reason_words.own_numbers(this.access, detail.get("numbers")) if gang.own_queue else {}  # type: ignore[attr-defined]
+        own: bool = gang.own_queue  # type: ignore[attr-defined]
+        numbers = reason_words.own_numbers(this.access, detail.get("numbers")) if own else {}
         said = reason_words.reason_detail(detail["code"], detail.get("message", ""))
         why = said or reason_words.reason_sentence(detail["code"], numbers)
         since = dt.datetime.fromisoformat(step["at"])

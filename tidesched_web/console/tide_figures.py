@@ -12,7 +12,7 @@ from django.utils.translation import ngettext
 from tidesched_web.common import reader_zone
 from tidesched_web.console import amounts
 from tidesched_web.scheduling.models import Reclaim
-from tidesched_web.scheduling.tide_figures_selectors import Figures
+from tidesched_web.scheduling.tide_figures_selectors import Figures, Moment
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,21 +42,36 @@ def shown(
     """
     if found.now is None:
         return []
-    earlier = found.earlier
-    waiting = amounts.number(round(found.now.waiting))
-    figures = [
+    figures = _figures_now(found.now, found.earlier, gangs=gangs, stopped=stopped, whole=whole)
+    if reclaims:
+        fell = len(reclaims[0].victim_rows)  # type: ignore[attr-defined]
+        words = ngettext("%(n)s gang lost its cards", "%(n)s gangs lost their cards", fell)
+        explained = words % {"n": amounts.number(fell)}
+        figures.append(Figure(_("Last reclaim"), "", explained=explained, view="reclaims", moment=reclaims[0].at))
+    if turn := found.turn():
+        flood, at = turn
+        title = _("Until inference peaks") if flood else _("Until the next low of inference")
+        explained = _("a peak came at that hour yesterday") if flood else _("a low came at that hour yesterday")
+        wait = amounts.duration(max(0.0, (at - now).total_seconds()))
+        figures.append(Figure(title, wait, explained=explained))
+    return figures
+
+
+def _figures_now(now: Moment, earlier: Moment | None, *, gangs: int, stopped: bool, whole: bool) -> list[Figure]:
+    waiting = amounts.number(round(now.waiting))
+    return [
         Figure(
             _("Cards in use"),
-            f"{amounts.number(round(found.now.utilisation))} %",
-            _trend(found.now.utilisation, earlier.utilisation if earlier else None, _points),
+            f"{amounts.number(round(now.utilisation))} %",
+            _trend(now.utilisation, earlier.utilisation if earlier else None, _points),
             _("%(used)s of %(total)s physical cards")
-            % {"used": amounts.number(round(found.now.used)), "total": amounts.number(round(found.now.total))},
+            % {"used": amounts.number(round(now.used)), "total": amounts.number(round(now.total))},
             "nodes",
         ),
         Figure(
             _("Idle while waited for"),
-            amounts.number(round(found.now.idle_wanted)),
-            _trend(found.now.idle_wanted, earlier.idle_wanted if earlier else None),
+            amounts.number(round(now.idle_wanted)),
+            _trend(now.idle_wanted, earlier.idle_wanted if earlier else None),
             _("physical cards of types that gangs wait for: sending is stopped, so none is assigned")
             if stopped
             else _("physical cards of types that gangs wait for: scattered, or out of quota"),
@@ -66,7 +81,7 @@ def shown(
         Figure(
             _("Gangs that wait") if whole else _("Your gangs that wait"),
             amounts.number(gangs),
-            _trend(found.now.waiting, earlier.waiting if earlier else None, _cards) if whole else "",
+            _trend(now.waiting, earlier.waiting if earlier else None, _cards) if whole else "",
             _("for %(cards)s physical cards") % {"cards": waiting}
             if whole
             else _("the gangs of all tenants wait for %(cards)s physical cards") % {"cards": waiting},
@@ -75,36 +90,13 @@ def shown(
         ),
         Figure(
             _("Lent to training"),
-            amounts.number(round(found.now.lent)),
-            _trend(found.now.lent, earlier.lent if earlier else None),
+            amounts.number(round(now.lent)),
+            _trend(now.lent, earlier.lent if earlier else None),
             _("physical cards that inference may take back"),
             "queues",
             "?state=lends&order=lent",
         ),
     ]
-    if reclaims:
-        fell = len(reclaims[0].victim_rows)  # type: ignore[attr-defined]
-        words = ngettext("%(n)s gang lost its cards", "%(n)s gangs lost their cards", fell)
-        figures.append(
-            Figure(
-                _("Last reclaim"),
-                "",
-                explained=words % {"n": amounts.number(fell)},
-                view="reclaims",
-                moment=reclaims[0].at,
-            )
-        )
-    if turn := found.turn():
-        flood, at = turn
-        wait = amounts.duration(max(0.0, (at - now).total_seconds()))
-        figures.append(
-            Figure(
-                _("Until inference peaks") if flood else _("Until the next low of inference"),
-                wait,
-                explained=_("a peak came at that hour yesterday") if flood else _("a low came at that hour yesterday"),
-            )
-        )
-    return figures
 
 
 def sentence(found: Figures, now: dt.datetime) -> str:

@@ -15,9 +15,10 @@ from tests.web.console.test_changes import BASE, LOWER, NOW, act, drafted, lead,
 from tests.web.console.test_pages import client_of
 from tidesched_web.accounts.models import PlatformRole, User
 from tidesched_web.accounts.selectors import access_of
-from tidesched_web.changes import change_size, services
+from tidesched_web.changes import services
 from tidesched_web.changes.models import ChangeState, QuotaChange
 from tidesched_web.changes.selectors import with_touched
+from tidesched_web.changes.services import known_plan
 from tidesched_web.common import off_turn
 from tidesched_web.console import change_parts, change_words
 
@@ -30,7 +31,7 @@ def test_what_is_asked_about_a_change_of_thousands_of_figures_is_a_large_work(wo
     second = User.objects.create(username="second", password="!", platform_role=PlatformRole.ADMIN)
     client = client_of(world.admin)
     small = drafted(client, LOWER)
-    many = {f"grant/made-{n}/search-training": {} for n in range(change_size.LARGE + 1)}
+    many = {f"grant/made-{n}/search-training": {} for n in range(known_plan.LARGE + 1)}
     large = drafted(client, {**LOWER, **many})
     asked = [f"{BASE}changes/{{}}/", f"{BASE}changes/{{}}/day/", "/api/v1/quota-changes/{}/"]
     asked += ["/api/v1/quota-changes/{}/plan/?impact=false"]
@@ -98,9 +99,9 @@ def rows_of(page: str) -> list[tuple[str, ...]]:
 def test_the_page_of_a_large_change_is_bounded_and_its_parts_have_each_figure_once(world) -> None:
     """A draft of thousands of figures had a page of 819 KB."""
     client = client_of(world.admin)
-    count = change_size.LARGE // 10 + 1
+    count = known_plan.LARGE // 10 + 1
     change = drafted(client, many_queues(count))
-    assert change_size.is_large(change.edits)
+    assert known_plan.is_large(change.edits)
     url, places, seen, objects = f"{BASE}changes/{change.pk}/", [""], [], []
     for place in places:
         page = client.get(url + place).content.decode()
@@ -132,7 +133,7 @@ def reads_of_the_tree(client: Client, url: str) -> int:
 
 def test_the_plan_of_a_large_change_is_worked_out_once_while_nothing_of_it_moves(world, lead) -> None:
     client, author = client_of(world.admin), client_of(lead)
-    small, large = drafted(client, LOWER), drafted(client, {**LOWER, **many_queues(change_size.LARGE // 10 + 1)})
+    small, large = drafted(client, LOWER), drafted(client, {**LOWER, **many_queues(known_plan.LARGE // 10 + 1)})
     url = f"{BASE}changes/{large.pk}/"
     first = reads_of_the_tree(client, url)
     assert first > 0

@@ -14,9 +14,7 @@ from tests.web.console.cast import H200
 from tests.web.console.test_pages import client_of
 from tidesched_web.api.body import _of_wrong_type
 from tidesched_web.api.parsers import _each_once
-from tidesched_web.changes import change_size, tree_file
-from tidesched_web.changes.change_size import MOST_FIGURES
-from tidesched_web.changes.change_size import MOST_UNKNOWN as MOST_UNKNOWN_CARDS
+from tidesched_web.changes import tree_file
 from tidesched_web.changes.documents import MOST_CARD_TYPES
 from tidesched_web.changes.models import QuotaChange
 from tidesched_web.changes.tree_document import LONGEST_KEY, _short
@@ -213,65 +211,6 @@ def test_a_quota_of_more_cards_than_any_cluster_has_is_refused_and_not_kept(worl
     answer = post(client_of(world.admin), edits_of(**edits))
     assert (answer.status_code, QuotaChange.objects.count()) == (400, 0)
     assert f"At most {MOST_CARD_TYPES} entries" in answer.json()["detail"]
-
-
-def made_up(quotas: int) -> dict:
-    """Quotas of new queues with as many card types as one may have, none of them the cluster's."""
-    cards = {"card_quota": {f"card-{number}": 1 for number in range(MOST_CARD_TYPES)}, "service_type": "training"}
-    return {f"queue/made-{number}": cards for number in range(quotas)}
-
-
-def test_figures_of_card_types_that_the_cluster_lacks_are_bounded_in_one_change(world):
-    """200 queues with 1,000 made-up cards each held a worker for as long as their plan took."""
-    client = client_of(world.admin)
-    edits = made_up(3)
-    answer = post(client, edits_of(**edits))
-    assert (answer.status_code, QuotaChange.objects.count()) == (400, 0)
-    error = answer.json()["errors"][0]
-    assert (error["pointer"], error["limit"], error["requested"]) == (
-        "/edits/queue~1made-0",
-        MOST_UNKNOWN_CARDS,
-        3 * MOST_CARD_TYPES,
-    )
-    assert "Name card types of the cluster" in error["detail"]
-    assert post(client, edits_of(**made_up(2))).status_code == 201
-
-
-def test_the_figures_of_one_change_are_bounded_at_each_door(world, monkeypatch):
-    monkeypatch.setattr(change_size, "MOST_FIGURES", 30)
-    client = client_of(world.admin)
-    few = {f"queue/made-{number}": {"service_type": "training", "weight": 1} for number in range(15)}
-    over = {**few, QUEUE: {"weight": 2}}
-    assert post(client, edits_of(**few)).status_code == 201
-    refused = post(client, edits_of(**over))
-    assert (refused.status_code, QuotaChange.objects.count()) == (400, 1)
-    said = refused.json()["errors"][0]
-    assert (said["limit"], said["requested"]) == (30, 31)
-    assert "Make several changes" in said["detail"]
-    change = QuotaChange.objects.get()
-    body = json.dumps({"edits": over})
-    edited = client.patch(f"{CHANGES}{change.pk}/", body, content_type="application/merge-patch+json")
-    assert (edited.status_code, "at most 30 figures" in edited.json()["detail"]) == (400, True)
-    assert "at most 30 figures" in post(client, over, f"{EDITOR}check/").json()["errors"][0]["detail"]
-    lines = "".join(f"  {key[6:]}: {{service_type: training, weight: 1}}\n" for key in over)
-    sent = {"text": f"format: 1\nqueues:\n{lines}", "format": "yaml", "act": "draft", "keep": "on", "reason": "many"}
-    page = client.post(TREE, sent)
-    assert (page.status_code, "at most 30 figures" in page.content.decode()) == (400, True)
-    assert QuotaChange.objects.count() == 1
-
-
-def test_the_tree_of_a_large_cluster_is_one_change():
-    """500 queues with 20 card types, their tenants and projects: a tenth of the bound."""
-    cards = {f"card-{number}": 8 for number in range(20)}
-    queue = dict.fromkeys(("service_type", "tenant", "business_line", "priority", "reclaimable", "cpu_milli"), 1)
-    quota = {kind: {"card_quota": cards, "cpu_milli": 1, "memory_bytes": 1} for kind in ("inference", "training")}
-    tree = {f"queue/q{number}": {**queue, "card_quota": cards} for number in range(500)}
-    tree |= {f"tenant/t{number}": {"name": "t", "quota": quota} for number in range(40)}
-    tree |= {f"project/t{number}/p": {"name": "p", "quota": quota} for number in range(120)}
-    tree |= {f"grant/n{number}/q{number}": {} for number in range(500)}
-    change_size.require_size(tree)
-    change_size.require_known_cards(tree, cards)
-    assert change_size._figures(tree) < MOST_FIGURES // 8
 
 
 def test_the_page_of_a_change_shows_its_figures_in_parts(world):

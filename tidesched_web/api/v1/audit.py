@@ -118,7 +118,9 @@ class Audit(ReadView):
             (200, "text/csv"): OpenApiTypes.STR,
         },
     )
-    def list(self, request: Request, *args: Any, **kwargs: Any) -> Response | HttpResponseBase:  # type: ignore[override]
+    def list(  # type: ignore[override]
+        self, request: Request, *args: Any, **kwargs: Any
+    ) -> Response | HttpResponseBase:
         """List audit entries.
 
         Everything for platform admins and auditors, for a member the entries that touch their tenants; the newest

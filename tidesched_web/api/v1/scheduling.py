@@ -172,7 +172,8 @@ class Reclaims(ReadView):
             if refused:
                 own_gangs = visible_gang_keys(self.access, {row.cluster_id for row in rows}, refused)
         shown = [reclaim_within_sight(row, own_queues, own_gangs) for row in rows]
-        return ReclaimDocument(shown, many=True, context=self.get_serializer_context()).data  # type: ignore[return-value]
+        context = self.get_serializer_context()
+        return ReclaimDocument(shown, many=True, context=context).data  # type: ignore[return-value]
 
 
 MAX_POINTS, MAX_CHANGES = 5000, 50_000

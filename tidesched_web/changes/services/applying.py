@@ -108,7 +108,7 @@ def carry_out(
     with transaction.atomic():
         version = lock_tree(cluster.pk)
         require_versions(cluster, versions or {})
-        plan = work_out(cluster, edits, access=access, version=version, asking=not access.administers, typed=True)
+        plan = work_out(cluster, edits, access=access, version=version, asking=not access.administers)
         require_sound(plan, access=access, asked=True)
         if not plan.fields:
             return QuotaChange(cluster=cluster, state=ChangeState.APPLIED, base_version=version, edits=plan.edits)

@@ -12,10 +12,9 @@ from django.utils.translation import gettext as _
 
 from tidesched_web.changes.acts import Act, require_act
 from tidesched_web.changes.authority import require_writer
-from tidesched_web.changes.change_size import is_large
 from tidesched_web.changes.models import ChangeRevision, ChangeState, QuotaChange
 from tidesched_web.changes.selectors import open_draft, sent_under
-from tidesched_web.changes.services.known_plan import known_plan
+from tidesched_web.changes.services.known_plan import is_large, known_plan
 from tidesched_web.changes.services.planning import Plan, plan_of, require_form, require_sound, work_out
 from tidesched_web.changes.services.recording import NOT_APPROVED, announce, locked, move
 from tidesched_web.changes.services.reviewed import Reviewed, require_reviewed, require_versions
@@ -72,7 +71,6 @@ def draft(
             access=access,
             version=version,
             asking=not access.administers,
-            typed=rolls_back is None,  # what one change did another one can undo
         )
         if well_formed:
             require_form(plan, access=access)
@@ -178,33 +176,12 @@ def edit_draft(
         if edits is not None or rebase:
             chosen = change.edits if edits is None else edits
             base = None if rebase else change.base
-            asking = not access.administers
             plan = work_out(
-                change.cluster,
-                chosen,
-                access=access,
-                base=base,
-                version=tree,
-                asking=asking,
-                typed=edits is not None and change.rolls_back_id is None,
+                change.cluster, chosen, access=access, base=base, version=tree, asking=not access.administers
             )
             if well_formed:
                 require_form(plan, access=access)
-            old = {} if rebase else change.base
-            fields |= {
-                "edits": plan.edits,
-                # A key that was touched before keeps the base that its editor knew.
-                "base": as_known(
-                    {key: old.get(key, document) for key, document in base_of(plan.before, plan.edits).items()},
-                    known or {},
-                ),
-                "base_version": tree if rebase else change.base_version,
-                "plan": plan.kept(base_version=tree if rebase else change.base_version),
-                "tenant_ids": plan.tenant_ids,
-                "platform_wide": plan.platform_wide,
-                "platform_only": plan.platform_only,
-                "asks_beyond": bool(plan.asked),
-            }
+            fields |= _planned(plan, base or {}, known or {}, base_version=tree if rebase else change.base_version)
         if mark and mark != change.mark and _is_free(mark, change, access):
             fields["mark"] = mark
             fields["earlier_marks"] = [one for one in (change.mark, *change.earlier_marks) if one][:MARKS]
@@ -215,6 +192,21 @@ def edit_draft(
         fields |= next_revision(change, fields)
         move(change, ChangeState.DRAFT, error="", failure=None, **fields)
     return change
+
+
+def _planned(plan: Plan, base: Mapping[str, Any], known: Mapping[str, Any], *, base_version: int) -> dict[str, Any]:
+    """A key that was touched before keeps the base that its editor knew."""
+    documents = {key: base.get(key, document) for key, document in base_of(plan.before, plan.edits).items()}
+    return {
+        "edits": plan.edits,
+        "base": as_known(documents, known),
+        "base_version": base_version,
+        "plan": plan.kept(base_version=base_version),
+        "tenant_ids": plan.tenant_ids,
+        "platform_wide": plan.platform_wide,
+        "platform_only": plan.platform_only,
+        "asks_beyond": bool(plan.asked),
+    }
 
 
 def _is_free(mark: str, change: QuotaChange, access: Access) -> bool:

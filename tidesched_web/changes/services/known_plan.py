@@ -7,7 +7,7 @@ in use, and which tide layer is open, may be so much older. A decision about a c
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 import orjson
@@ -16,12 +16,13 @@ from django.core.cache import cache
 from django.utils import timezone
 from django.utils.translation import get_language
 
-from tidesched_web.changes.change_size import is_large
 from tidesched_web.changes.models import QuotaChange
 from tidesched_web.changes.selectors import tree_version
 from tidesched_web.common.permissions import Access
 
 SECONDS: Final = 60
+# More figures than a person edits by hand: to plan them takes longer than to show any other page.
+LARGE: Final = 2_000
 # More than the plan of the largest change takes; what is above it is worked out at each look.
 MOST_BYTES: Final = 8 * 2**20
 
@@ -43,6 +44,23 @@ def known_plan(change: QuotaChange, access: Access, make: Callable[[], dict[str,
     if len(packed) <= MOST_BYTES:
         cache.set(place, packed, SECONDS)
     return made
+
+
+def is_large(edits: Mapping[str, Any]) -> bool:
+    """Whether edits have more figures than ``LARGE``; O(LARGE)."""
+    left = LARGE
+    for patch in edits.values():
+        left -= _figures(patch)
+        if left < 0:
+            return True
+    return False
+
+
+def _figures(value: Any) -> int:
+    """Values that hold no others; an object without any, and one that is deleted, count as one."""
+    if isinstance(value, Mapping | list):
+        return sum(map(_figures, value.values() if isinstance(value, Mapping) else value)) or 1
+    return 1
 
 
 def _place(change: QuotaChange, access: Access) -> str:

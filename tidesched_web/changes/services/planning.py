@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 from django.utils.translation import gettext as _
@@ -13,7 +14,6 @@ from django.utils.translation import gettext as _
 from tidesched_web.changes.authority import beyond_tenants, require_authority, touched_tenants
 from tidesched_web.changes.card_aliases import canonical_cards
 from tidesched_web.changes.ceiling_requests import NO_ROOM, asked_for
-from tidesched_web.changes.change_size import require_known_cards, require_size
 from tidesched_web.changes.documents import REPLACE, RULES, Fault, Faults, canonical
 from tidesched_web.changes.models import QuotaChange
 from tidesched_web.changes.namespaces import PLATFORM, granted_elsewhere
@@ -219,27 +219,20 @@ def work_out(
     version: int | None = None,
     asking: bool = False,
     reader: Access | None = None,
-    typed: bool = False,
 ) -> Plan:
     """Plan ``edits``. ``base`` holds the documents that a draft was made on; what moved since becomes ``stale``.
 
     Others' figures of the same objects are no conflict: the edits are laid over the tree of now, figure by figure.
     ``asking``: more quota for a tenant itself is what the author asks for; approval is due for it then. ``reader``:
-    who reads the plan, where it is not ``access``, whose right to make the edits is asked. ``typed``: the edits come
-    from their author just now, so how many figures they may have is asked; not of a command on the machine.
+    who reads the plan, where it is not ``access``, whose right to make the edits is asked.
 
     Raises:
         DomainError: the edits are malformed, too many, or the caller may not make them.
     """
     edits = checked_edits(edits)
-    bounded = typed and access is not None and access.user_id is not None
-    if bounded:
-        require_size(edits)
     # The version first: what is read afterwards is at least as new.
     version = tree_version(cluster) if version is None else version
     reading = reading or reading_of(cluster)
-    if bounded:
-        require_known_cards(edits, {*reading.card_names, *reading.card_aliases})
     edits = completed(reading.documents, canonical_cards(edits, reading.card_aliases))
     faults, hints = Faults(), Hints()
     after = _after(reading.documents, edits, faults, hints)
@@ -248,43 +241,10 @@ def work_out(
     asked = asked_for(reading.documents, after, edits) if asking else []
     leaving = [parts_of(key)[0] for key, patch in edits.items() if patch is None and kind_of(key) == "queue"]
     around = surroundings_of(cluster, reading, leaving)
-    faults.add(
-        references(
-            reading.documents,
-            after,
-            edits,
-            reading.card_names,
-            shown=reading.hardware,
-            hints=hints,
-            sees=lambda key: in_sight(key, reading, after, reader or access),
-        )
-    )
-    faults.add(misleading_names(reading.documents, after, edits))
-    faults.add(drained(edits, around.live_gangs))
-    if not faults.kept:
-        found = breaches(
-            reading.documents,
-            after,
-            hardware=around.hardware,
-            in_use=around.in_use,
-            now=cluster.clock(),
-        )
-        faults.add(found)
+    _find_faults(faults, hints, reading, after, edits, around, now=cluster.clock(), reader=reader or access)
     moved = changed_since(base, reading.documents) if base is not None else []
     slugs, wide = touched_tenants(reading, after, edits)
-    objects = (
-        object_differences(
-            reading.documents,
-            after,
-            edits,
-            cluster.clock(),
-            limited_cards(cluster),
-            in_use=around.in_use,
-            hardware=around.hardware,
-        )
-        if not faults.kept
-        else []
-    )
+    objects = [] if faults.kept else _objects(cluster, reading, after, edits, around)
     plan = Plan(
         reading=reading,
         around=around,
@@ -306,6 +266,32 @@ def work_out(
     plan.warnings.extend(_warnings(cluster, plan))
     plan.warnings_of_all.extend(_shared_namespaces(plan))
     return plan
+
+
+def _find_faults(
+    faults: Faults, hints: Hints, reading: TreeReading, after: Documents, edits: Edits, around: Surroundings, *,
+    now: dt.datetime, reader: Access | None,
+) -> None:  # fmt: skip
+    """Sums are looked at once everything else is right."""
+    sees = partial(in_sight, reading=reading, documents=after, access=reader)
+    known = references(
+        reading.documents, after, edits, reading.card_names, shown=reading.hardware, hints=hints, sees=sees
+    )
+    faults.add(known)
+    faults.add(misleading_names(reading.documents, after, edits))
+    faults.add(drained(edits, around.live_gangs))
+    if not faults.kept:
+        sums = breaches(reading.documents, after, hardware=around.hardware, in_use=around.in_use, now=now)
+        faults.add(sums)
+
+
+def _objects(
+    cluster: Cluster, reading: TreeReading, after: Documents, edits: Edits, around: Surroundings
+) -> list[ObjectDifference]:
+    now, limited = cluster.clock(), limited_cards(cluster)
+    return object_differences(
+        reading.documents, after, edits, now, limited, in_use=around.in_use, hardware=around.hardware
+    )
 
 
 def _after(before: Documents, edits: Edits, faults: Faults, hints: Hints) -> Documents:
@@ -465,7 +451,7 @@ def require_fresh(plan: Plan) -> None:
 
 def check(*, cluster: Cluster, edits: Mapping[str, Any], access: Access, well_formed: bool = False) -> dict[str, Any]:
     """What edits would do, for typing and for dry runs; nothing is stored. ``well_formed``: see `require_form`."""
-    plan = work_out(cluster, edits, access=access, asking=not access.administers, typed=True)
+    plan = work_out(cluster, edits, access=access, asking=not access.administers)
     if well_formed:
         require_form(plan, access=access)
     return plan.document(base_version=plan.tree_version, access=access)

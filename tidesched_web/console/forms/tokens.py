@@ -54,7 +54,8 @@ class TokenForm(EditForm):
         self.fields["scopes"].widget.attrs["class"] = "form-check-input"
 
     def scope_rows(self) -> list[tuple[forms.BoundField, Any]]:
-        return [(box, gettext(SCOPE_WORDS[Scope(box.data["value"])])) for box in self["scopes"]]  # type: ignore[misc]  # iterable
+        boxes: Any = self["scopes"]
+        return [(box, gettext(SCOPE_WORDS[Scope(box.data["value"])])) for box in boxes]
 
     def values(self) -> dict[str, Any]:
         found = super().values()

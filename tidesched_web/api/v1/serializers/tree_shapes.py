@@ -9,7 +9,6 @@ from typing import Any
 
 from tidesched_web.api.v1.serializers.json_shapes import Shape, closed, list_of, optional, or_null, ref
 from tidesched_web.changes import tree_file
-from tidesched_web.changes.change_size import MOST_FIGURES, MOST_UNKNOWN
 from tidesched_web.changes.documents import MOST_ALIASES, MOST_CARD_TYPES
 from tidesched_web.changes.services.planning import MOST_EDITS
 from tidesched_web.common.calendar_bounds import YEAR
@@ -159,8 +158,7 @@ def _edit(kind: str) -> Shape:
 
 _EDITS: Shape = {
     "type": "object",
-    "description": "Object → merge patch (RFC 7386) of its document; null deletes it, a new key makes it. At most "
-    f"{MOST_FIGURES} figures together, {MOST_UNKNOWN} of them of card types that the cluster does not have.",
+    "description": "Object → merge patch (RFC 7386) of its document; null deletes it, a new key makes it.",
     "maxProperties": MOST_EDITS,
     "patternProperties": {f"^{kind}/{form}$": ref(name) for kind, (form, name, _members, _text) in _KINDS.items()},
     "additionalProperties": False,
