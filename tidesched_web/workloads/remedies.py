@@ -49,7 +49,7 @@ def remedy_of(gang: Gang, now: dt.datetime) -> GangRemedy | None:
     found: GangRemedy | None = getattr(gang, "worked_out", None)
     if found is None or not gang.needs:
         return None
-    ends = bool(found.remedy) and found.remedy.get("change") == "gang_ends"
+    ends = (found.remedy or {}).get("change") == "gang_ends"
     if ends and not gang.named_holds:  # type: ignore[attr-defined]
         return None
     return found if holds(found, gang.reason_code, gang.reason_numbers or {}, now) else None
