@@ -21,8 +21,6 @@ from tidesched_web.common import request_context
 
 
 class AccountAdapter(DefaultAccountAdapter):
-    """Local accounts, made by an admin or by an invitation only."""
-
     error_messages = DefaultAccountAdapter.error_messages | {
         "username_password_mismatch": _("The user name or the password is wrong. Both are case-sensitive."),
     }
@@ -32,7 +30,6 @@ class AccountAdapter(DefaultAccountAdapter):
         return False
 
     def is_ajax(self, request: HttpRequest) -> bool:
-        """The console's pages answer with pages."""
         return False
 
     def get_client_ip(self, request: HttpRequest) -> str:
@@ -52,18 +49,15 @@ class AccountAdapter(DefaultAccountAdapter):
         self._try.take_back()
 
     def authentication_failed(self, request: HttpRequest, **credentials: Any) -> None:
-        """Record a wrong name or password."""
         sign_ins.record_failure(name=_name(credentials))
 
     def login(self, request: HttpRequest, user: User) -> None:
-        """Open the session and record it."""
         super().login(request, user)
         sign_in_limits.remember(request, user.get_username())
         sign_ins.record_sign_in(user=user)
         sessions.keep(user_id=user.pk, session_key=request.session.session_key or "")
 
     def logout(self, request: HttpRequest) -> None:
-        """End the session and record it."""
         user = request.user
         super().logout(request)
         if isinstance(user, User):

@@ -15,8 +15,6 @@ from tidesched_web.common.models import Versioned
 
 
 class PlatformRole(models.TextChoices):
-    """Rights over the whole installation; most users have none and act through a tenant."""
-
     NONE = "", _("None")
     ADMIN = "admin", _("Platform admin")
     AUDITOR = "auditor", _("Auditor")
@@ -109,8 +107,6 @@ class TenantRole(models.TextChoices):
 
 
 class Membership(models.Model):
-    """A user's role in a tenant."""
-
     user = models.ForeignKey(User, on_delete=models.CASCADE, related_name="memberships")
     tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE, related_name="memberships")
     role = models.CharField(max_length=16, choices=TenantRole, default=TenantRole.MEMBER)

@@ -100,7 +100,6 @@ def live_token(plain: str) -> ApiToken | None:
 
 
 def active_user(pk: int | None) -> User | None:
-    """The account with this id, unless it is switched off."""
     return None if pk is None else User.objects.filter(pk=pk, is_active=True).first()
 
 
@@ -205,13 +204,11 @@ def visible_projects(access: Access) -> QuerySet[Project]:
 
 
 def visible_business_lines(access: Access) -> QuerySet[BusinessLine]:
-    """Business lines of the caller's tenants; those of the platform only for those who see everything."""
     lines = BusinessLine.objects.select_related("tenant")
     return lines if access.everything else lines.filter(tenant_id__in=access.tenant_ids)
 
 
 def visible_memberships(access: Access) -> QuerySet[Membership]:
-    """Who belongs to the caller's tenants."""
     memberships = Membership.objects.select_related("user", "tenant")
     return memberships if access.everything else memberships.filter(tenant_id__in=access.tenant_ids)
 

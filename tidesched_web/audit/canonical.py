@@ -47,7 +47,6 @@ def plain(value: Any) -> Any:
 
 
 def canonical_bytes(document: Mapping[str, Any]) -> bytes:
-    """Canonical bytes of a document of JSON types."""
     return rfc8785.dumps(dict(document))
 
 

@@ -20,7 +20,6 @@ class Signer:
     private: Ed25519PrivateKey
 
     def sign(self, message: bytes) -> str:
-        """The signature in hexadecimal."""
         return self.private.sign(message).hex()
 
 

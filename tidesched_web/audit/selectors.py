@@ -70,7 +70,6 @@ def unsigned_since(chain: str, *, after: int, before: dt.timedelta) -> int | Non
 
 
 def chain_entries(chain: str, *, after: int = 0) -> Iterator[AuditEntry]:
-    """The entries of a chain in order, without holding them all in memory."""
     return AuditEntry.objects.filter(chain=chain, seq__gt=after).order_by("seq", "id").iterator(chunk_size=500)
 
 
@@ -87,7 +86,6 @@ def some_entries(chain: str, *, after: tuple[int, int], limit: int) -> list[Audi
 
 
 def head_rows() -> QuerySet[AuditHead]:
-    """The ends of the chains, by name."""
     return AuditHead.objects.order_by("chain")
 
 
@@ -106,18 +104,15 @@ def public_keys() -> dict[str, str]:
 
 
 def signed_heads(chain: str | None = None) -> QuerySet[SignedHead]:
-    """Signed heads, the newest first."""
     heads = SignedHead.objects.order_by("-id")
     return heads if chain is None else heads.filter(chain=chain)
 
 
 def segments() -> QuerySet[Segment]:
-    """All segments, the newest first."""
     return Segment.objects.order_by("-sealed_at", "chain")
 
 
 def chain_checks() -> dict[str, ChainCheck]:
-    """The newest verification of each chain, by name."""
     return {check.chain: check for check in ChainCheck.objects.all()}
 
 

@@ -37,8 +37,6 @@ def cluster_chain(cluster_id: int) -> str:
 
 @dataclass(frozen=True)
 class Fact:
-    """One thing that happened, without its place in a chain."""
-
     action: str
     object_type: str
     object_id: object
@@ -134,7 +132,6 @@ def append_all(
 
 
 def _insert(entries: Sequence[AuditEntry]) -> None:
-    """Write new entries. O(entries)."""
     if len(entries) <= _FEW:
         AuditEntry.objects.bulk_create(entries)
         return

@@ -48,7 +48,6 @@ def early_head_statement(*, chain: str, seq: int, hash: str, at: dt.datetime) ->
 
 
 def sign(private_key: bytes, message: bytes) -> str:
-    """The signature in hexadecimal."""
     return Ed25519PrivateKey.from_private_bytes(private_key).sign(message).hex()
 
 

@@ -63,8 +63,6 @@ def verify_chain(chain: str, held: Trust | None = None) -> ChainReport:
 
 
 class _Walk:
-    """One pass over a chain."""
-
     def __init__(self, chain: str, held: Trust) -> None:
         self.chain = chain
         # Writers go on meanwhile: the walk has to reach the end of before, and must not go beyond that of afterwards.
@@ -101,7 +99,6 @@ class _Walk:
                 self.hash_at_head = rows[0].hash
 
     def _problem(self, rows: list[AuditEntry]) -> Finding | None:
-        """What is wrong with the entry, or entries, at the next place."""
         entry = rows[0]
         for row in rows:
             if digest(bytes(row.payload)) != row.hash:

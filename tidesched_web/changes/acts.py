@@ -44,7 +44,6 @@ _WHEN: Final = {
 
 
 def allowed_actions(change: QuotaChange, access: Access) -> list[Act]:
-    """The acts that the caller may do now, in the order in which they are offered."""
     return [act for act in Act if refusal(change, access, act) is None]
 
 

@@ -75,7 +75,6 @@ def require_authority(
 def _refuse_foreign(
     access: Access, reading: TreeReading, after: Mapping[str, Document], edits: Mapping[str, Any]
 ) -> None:
-    """Refuse edits of what is no tenant's of the caller."""
     own = {slug for slug, pk in reading.tenant_ids.items() if pk in access.admin_of}
     # Grants last: those that go with a queue were not named by the caller, and name its namespaces.
     for key in sorted(edits, key=lambda key: (kind_of(key) == "grant", key)):

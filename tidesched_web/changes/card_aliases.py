@@ -24,7 +24,6 @@ def canonical_cards(edits: Mapping[str, Any], aliases: Mapping[str, str]) -> dic
 
 
 def named_anew(card: CardType, patch: Mapping[str, Any]) -> dict[str, Any] | None:
-    """The edit of a card type's document. One that was only found has none yet, and gets one with its first alias."""
     if not card.discovered:
         return dict(patch)
     if not patch.get("aliases"):

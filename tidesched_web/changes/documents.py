@@ -177,7 +177,6 @@ def _quantity(value: Any) -> str:
 
 
 def _names(value: Any) -> list[str]:
-    """Names that can stand where a card's name can; in order, each once."""
     if not isinstance(value, list) or len(value) > MOST_ALIASES:
         raise _Refused(_("This has to be a list of at most %(most)d names.") % {"most": MOST_ALIASES})
     for number, name in enumerate(value):

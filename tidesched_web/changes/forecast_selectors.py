@@ -59,8 +59,6 @@ def record_of(access: Access, cluster: Cluster) -> Record:
 
 @dataclass(frozen=True, slots=True)
 class ShownForecast:
-    """A forecast as its reader may see it; ``hidden`` rows are of other tenants."""
-
     forecast: ChangeForecast
     rows: list[Row]
     hidden: int
@@ -87,7 +85,6 @@ def changes_to_follow(now: dt.datetime) -> list[QuotaChange]:
 
 
 def open_forecasts() -> list[ChangeForecast]:
-    """Forecasts that are still compared, the oldest first."""
     rows = ChangeForecast.objects.filter(state=ForecastState.FOLLOWING).select_related("change")
     return list(rows.order_by("change")[:100])
 
@@ -129,7 +126,6 @@ def points_since(cluster_id: int, keys: Collection[str], since: dt.datetime) -> 
 
 
 def session_numbers(ids: Iterable[int]) -> dict[int, int]:
-    """Numbers of sessions by their key, as far as they are kept."""
     return dict(Session.objects.filter(pk__in=set(ids)).values_list("pk", "number"))
 
 

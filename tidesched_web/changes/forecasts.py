@@ -55,7 +55,6 @@ def rows_of(impact: Mapping[str, Any]) -> list[Row]:
 
 
 def counts_of(rows: list[Row]) -> dict[str, list[int]]:
-    """What was expected → how many of it are decided, and how many of these held."""
     counts: dict[str, list[int]] = {}
     for row in rows:
         if row["outcome"] in (HELD, MISSED):
@@ -66,7 +65,6 @@ def counts_of(rows: list[Row]) -> dict[str, list[int]]:
 
 
 def within_sight(rows: list[Row], queues: Collection[str] | None) -> tuple[list[Row], int]:
-    """The rows of the reader's queues (None = of all), and how many are of other tenants."""
     if queues is None:
         return rows, 0
     shown = []

@@ -93,12 +93,10 @@ def _ask(cluster: Cluster, params: dict[str, Any], *, access: Access, subject: s
 
 
 def asked_about(objects: Objects, *, subject: str) -> Job | None:
-    """The newest question about ``subject`` with these objects, of any person."""
     return newest_question(JobKind.IMPACT, subject, _params(objects, None))
 
 
 def answered_about(objects: Objects, *, subject: str) -> Job | None:
-    """The newest answer about ``subject`` with these objects, of any person."""
     return newest_answer(JobKind.IMPACT, subject, _params(objects, None))
 
 
@@ -123,7 +121,6 @@ def impact_of_policy(
 def start_day_impact(
     cluster: Cluster, objects: Objects, *, access: Access, policy_text: str | None = None, subject: str = ""
 ) -> Job:
-    """Try the edit out on the recorded sessions of the cluster's last day; the job tells how far it is."""
     job = jobs.enqueue(
         kind=JobKind.IMPACT_DAY,
         owner=active_user(access.user_id),
@@ -149,7 +146,6 @@ def answer_of(job: Job) -> dict[str, Any]:
 
 
 def warm(cluster_id: int) -> None:
-    """An editor was opened: load the cluster's snapshot, so that the first question finds it."""
     if not pictures.note_interest(cluster_id):
         return
     try:

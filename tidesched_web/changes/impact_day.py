@@ -53,8 +53,6 @@ def chosen(stored: list[StoredInput], most: int = MOST_SESSIONS) -> list[StoredI
 
 
 class Day:
-    """The job: which sessions, how far it is, and what was found so far (all of it in the checkpoint)."""
-
     def __init__(self, running: Running, edit: Edit) -> None:
         self.running, self.edit = running, edit
         assert running.job.cluster_id is not None
@@ -63,7 +61,6 @@ class Day:
         self.state: Row = running.checkpoint or self._begin()
 
     def run(self) -> Row:
-        """Go through the sessions from where the checkpoint says."""
         if not self.state["sessions"]:
             return {"unavailable": "no_sessions", "detail": "No session of the last day is kept any more."}
         stored = {one.session_id: one for one in inputs_since(self.cluster_id, _read(self.state["from"]))}

@@ -81,7 +81,6 @@ def _own(by_queue: Mapping[str, Any], queues: Collection[str]) -> Row:
 
 
 def result_within_sight(job: Job, access: Access) -> Row | None:
-    """What a job has found, as the caller may see it: impacts name gangs of everybody."""
     if job.result is None or job.kind not in (JobKind.IMPACT, JobKind.IMPACT_DAY) or job.cluster_id is None:
         return job.result
     return within_sight(job.result, access, job.cluster_id)

@@ -42,7 +42,6 @@ def inbox_of(access: Access) -> Inbox:
 
 
 def inbox_to_be_read(access: Access) -> Inbox:
-    """The same with the edits and plans. One query more."""
     found = inbox_of(access)
     changes = [*found.waiting, *found.closed]
     rows = QuotaChange.objects.filter(pk__in=[change.pk for change in changes])
@@ -71,7 +70,6 @@ class Approvers:
 
 
 def approvers_of(change: QuotaChange, access: Access) -> Approvers:
-    """Who is a second person for a waiting change."""
     people = People([change.author_id])
     shown = None
     if not access.everything:
@@ -88,6 +86,5 @@ def approvers_of(change: QuotaChange, access: Access) -> Approvers:
 
 
 def tenants_of(changes: list[QuotaChange], access: Access) -> dict[int, Tenant]:
-    """The tenants whose objects these changes touch, by id, as far as the reader sees them."""
     touched = {pk for change in changes for pk in change.tenant_ids}
     return visible_tenants(access).only("slug", "name").in_bulk(touched) if touched else {}

@@ -91,7 +91,6 @@ class _Then:
         return cls(tree, found, plans, base, tide.with_layers(base, plans, tide.open_layers(plans, found.at)))
 
     def is_turned(self, queue: Holder) -> bool:
-        """Whether any layer is about this figure of a queue: then its own number decides, not another one beside it."""
         named = (layer.quota.get(queue.name, {}) for plan in self.plans for layer in plan.layers)
         return any(self.found.breach.resource in cards for cards in named)
 

@@ -113,7 +113,6 @@ class QuotaChange(Versioned):
 
     @property
     def scheduled(self) -> bool:
-        """Whether it waits for its hour alone, without an approval: `SCHEDULED` of one row."""
         return self.state == ChangeState.APPROVED and self.apply_at is not None and not self.approved_by
 
     @property
@@ -180,8 +179,6 @@ class ChangeRevision(models.Model):
 
 
 class CarryState(models.TextChoices):
-    """How far one object of a change has come on its way to the cluster."""
-
     QUEUED = "queued", _("Queued")
     APPLYING = "applying", _("Applying")
     APPLIED = "applied", _("Applied")
@@ -190,16 +187,12 @@ class CarryState(models.TextChoices):
 
 
 class CarryAct(models.TextChoices):
-    """What has to happen to an object in the cluster."""
-
     APPLY = "apply", _("Apply")
     REPLACE = "replace", _("Replace")
     DELETE = "delete", _("Delete")
 
 
 class ChangeObject(models.Model):
-    """One Kubernetes object that a committed change has to bring to the cluster."""
-
     change = models.ForeignKey(QuotaChange, on_delete=models.CASCADE, related_name="objects_carried")
     kind = models.CharField(max_length=32)
     name = models.CharField(max_length=253)

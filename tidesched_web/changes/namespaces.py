@@ -16,7 +16,6 @@ _SYSTEM = "kube-"
 
 
 def owners_of_namespaces(documents: Mapping[str, Document]) -> Mapping[str, set[str]]:
-    """The tenants of each namespace by their slugs, and `PLATFORM`."""
     found: dict[str, set[str]] = defaultdict(set)
     for key in documents:
         if kind_of(key) == "grant":

@@ -41,7 +41,6 @@ class Written:
 
 
 def reach_of(edits: Mapping[str, Any], base: Mapping[str, Any]) -> Reach:
-    """What edits reach; ``base`` holds the documents of their objects as they were. O(figures that they name)."""
     found = Reach()
     for key, patch in edits.items():
         before: Mapping[str, Any] = base.get(key) or {}
@@ -67,7 +66,6 @@ def reach_of(edits: Mapping[str, Any], base: Mapping[str, Any]) -> Reach:
 
 
 def _cards_of_queue(patch: Mapping[str, Any] | None, before: Mapping[str, Any]) -> set[str]:
-    """Which cards an edit of a queue can move: those whose figures it names, or all that the queue has."""
     had, named = before.get("card_quota") or {}, (patch or {}).get("card_quota") or {}
     quotas_only = bool(patch) and bool(before) and set(patch or ()) <= _WORDS | {"card_quota"}
     return set(named) if quotas_only else {*had, *named}

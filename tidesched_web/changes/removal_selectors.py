@@ -16,8 +16,6 @@ from tidesched_web.workloads.selectors import live_gangs
 
 @dataclass(frozen=True)
 class QueueInUse:
-    """A queue with the number of gangs that run or wait in it."""
-
     queue: Queue
     gangs: int
 

@@ -103,7 +103,6 @@ def _rows(
     *,
     order: tuple[str, ...] = ("pk",),
 ) -> QuerySet[Any, Any]:
-    """The first rows as (kind, key, name, text, note), in a form that can be put together with other kinds."""
     words = Cast(text or name, CharField()) if isinstance(text, str) else text
     chosen = rows.select_related(None).order_by(*order)
     return chosen.values_list(

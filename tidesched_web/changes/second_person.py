@@ -71,7 +71,6 @@ def rights_of(standing: Standing) -> Access:
 
 
 def is_author(change: QuotaChange, access: Access) -> bool:
-    """Whether the caller made the change, by whatever token."""
     return access.user_id is not None and access.user_id == change.author_id
 
 
@@ -105,7 +104,6 @@ def approval_refusal(change: QuotaChange, access: Access, people: People | None 
 
 
 def independent(change: QuotaChange, people: People) -> list[Standing]:
-    """The accounts that can decide about a change and are independent of its author, by name."""
     return [
         one
         for one in people.candidates(change)
@@ -139,7 +137,6 @@ def _since(change: QuotaChange, access: Access, standing: Standing) -> dt.dateti
 
 
 def _is_demanded(change: QuotaChange) -> bool:
-    """Whether the cluster or a touched tenant demands two persons: then a platform admin could not write it alone."""
     return change.cluster.approval_required or demand_approval(change.tenant_ids)
 
 

@@ -71,7 +71,6 @@ def read_tree(cluster: Cluster, access: Access | None = None) -> Documents:
 
 
 def reading_of(cluster: Cluster) -> TreeReading:
-    """The whole tree, with the keys of its tenants."""
     cards, compute = _card_rows(cluster), _compute_rows(cluster)
     documents: Documents = {}
     tenants: dict[int, str] = {}
@@ -132,7 +131,6 @@ def _owners(kind: str, model: type[Project] | type[BusinessLine]) -> Iterator[tu
 
 
 def _rules(cluster: Cluster) -> Document:
-    """The rules of the cluster as they stand in its row now, whatever the caller's copy of it says."""
     row = Cluster.objects.values("approval_required", "overcommit_inference", "overcommit_training").get(pk=cluster.pk)
     return {
         "approval_required": row["approval_required"],
@@ -182,7 +180,6 @@ def queue_document(
 
 
 def _set(**fields: Any) -> Document:
-    """The fields that are set, in the order of their names."""
     return {name: value for name, value in fields.items() if value is not None and value != ""}
 
 
@@ -228,7 +225,6 @@ def _limits(cards: _Cards, compute: Mapping[str, Document]) -> Document:
 
 
 def _others(cluster: Cluster) -> Documents:
-    """Classes, grants and tide plans."""
     documents: Documents = {}
     for row in PriorityClass.objects.filter(cluster=cluster):
         documents[key_of("priority-class", row.name)] = _set(
@@ -384,12 +380,10 @@ def open_draft(
 
 
 def objects_of(change: QuotaChange) -> QuerySet[ChangeObject]:
-    """The Kubernetes objects that a change brings to its cluster."""
     return ChangeObject.objects.filter(change=change)
 
 
 def tree_version(cluster: Cluster) -> int:
-    """How many writes the tree of a cluster has seen."""
     found = QuotaTree.objects.filter(cluster=cluster).values_list("version", flat=True).first()
     return 1 if found is None else found
 

@@ -43,7 +43,6 @@ class Difference:
 
 
 def kind_of(key: str) -> str:
-    """``queue`` of ``queue/chat``."""
     return key.partition("/")[0]
 
 
@@ -170,7 +169,6 @@ def changed_since(base: Mapping[str, Document | None], now: Mapping[str, Documen
 
 
 def base_of(documents: Mapping[str, Document], edits: Mapping[str, Any]) -> dict[str, Document | None]:
-    """What a draft remembers of the tree that it was made on."""
     return {key: documents.get(key) for key in sorted(edits)}
 
 

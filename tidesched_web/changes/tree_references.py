@@ -93,7 +93,6 @@ class _Names:
 
     @cached_property
     def owners_of_aliases(self) -> Mapping[str, list[str]]:
-        """The card types that have each alias."""
         found: dict[str, list[str]] = defaultdict(list)
         for key, document in self.documents.items():
             for alias in document.get("aliases", ()) if kind_of(key) == "card-type" else ():

@@ -17,8 +17,6 @@ from tidesched_web.common.models import Versioned
 
 
 class ClusterMode(models.TextChoices):
-    """How far TideSched goes in a cluster."""
-
     OBSERVE = "observe", _("Observe: decide and show, write nothing")
     QUOTA = "quota", _("Quota: push queues, Volcano schedules")
     SCHEDULE = "schedule", _("Schedule: TideSched is the scheduler")
@@ -33,8 +31,6 @@ def default_scheduler_names() -> list[str]:
 
 
 class ConnectionKind(models.TextChoices):
-    """By what a cluster lets TideSched in."""
-
     TOKEN = "token", _("Token")
     CERTIFICATE = "certificate", _("Client certificate")
     IN_CLUSTER = "in_cluster", _("Service account of TideSched's own pod")
@@ -238,8 +234,6 @@ def says_not_ready(taints: Iterable[Mapping[str, Any]]) -> bool:
 
 
 class Node(models.Model):
-    """A node as last seen. ``cards`` maps card names to counts."""
-
     cluster = models.ForeignKey(Cluster, on_delete=models.CASCADE, related_name="nodes")
     name = models.CharField(max_length=253)
     cpu_milli = models.BigIntegerField(default=0)

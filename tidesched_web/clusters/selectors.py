@@ -46,7 +46,6 @@ def cards_as_found(cluster: Cluster) -> list[str]:
 
 
 def card_aliases(cluster: Cluster) -> dict[str, str]:
-    """Other names of its card types → the canonical ones. One query."""
     rows = CardType.objects.filter(cluster=cluster).values_list("name", "aliases")
     return aliases_of(dict(rows))
 
@@ -57,7 +56,6 @@ def aliases_of(cards: Mapping[str, Sequence[str]]) -> dict[str, str]:
 
 
 def visible_nodes(access: Access) -> QuerySet[Node]:
-    """Nodes of visible clusters, also those that left."""
     return Node.objects.filter(cluster__in=visible_clusters(access)).select_related("cluster")
 
 

@@ -119,7 +119,6 @@ def set_connection(*, cluster: Cluster, api_url: str, token: str | None, actor: 
 
 @transaction.atomic
 def set_mode(*, cluster: Cluster, mode: str, actor: str, reason: str) -> Cluster:
-    """Change how far TideSched goes in a cluster."""
     if mode not in ClusterMode.values:
         raise DomainError.for_field("/mode", f"Unknown mode {mode!r}. Known: {', '.join(ClusterMode.values)}.")
     reason = need_reason(reason)
@@ -305,7 +304,6 @@ def pause(*, cluster: Cluster, actor: str, reason: str) -> Cluster:
 
 @transaction.atomic
 def resume(*, cluster: Cluster, actor: str, reason: str) -> Cluster:
-    """Let sessions send again."""
     reason = need_reason(reason)
     locked = lock_row(Cluster, cluster.pk)
     if locked.paused_at is None:

@@ -22,7 +22,6 @@ Key = tuple[str, str]
 
 
 def visible_drift(access: Access) -> QuerySet[Drift]:
-    """Drift in visible clusters; a member sees that of the queues of their tenants."""
     rows = Drift.objects.filter(cluster__in=visible_clusters(access)).select_related("cluster", "queue")
     return rows if access.everything else rows.filter(queue__in=visible_queues(access).values("pk"))
 
@@ -33,7 +32,6 @@ def open_drift(access: Access, cluster: Cluster) -> QuerySet[Drift]:
 
 
 def drift_counts(access: Access, cluster: Cluster) -> dict[str, int]:
-    """How many objects stand open and ignored. One query."""
     rows = open_drift(access, cluster).order_by().values_list("state").annotate(n=Count("pk"))
     return dict(rows)
 
@@ -92,14 +90,12 @@ def refused_names(cluster: Cluster) -> set[Key]:
 
 
 def managed_names(cluster: Cluster) -> set[Key]:
-    """Every object that is decided on here. Two queries, names only."""
     queues = Queue.objects.filter(cluster=cluster).order_by().values_list("name", flat=True)
     classes = PriorityClass.objects.filter(cluster=cluster).order_by().values_list("name", flat=True)
     return {*((QUEUE, name) for name in queues), *((CLASS, name) for name in classes)}
 
 
 def pushed_objects(cluster: Cluster, names: Collection[Key] | None) -> dict[Key, PushedObject]:
-    """What was last written to the cluster of these objects."""
     rows = PushedObject.objects.filter(cluster=cluster)
     if names is not None:
         wanted = Q(pk__in=[])
@@ -110,7 +106,6 @@ def pushed_objects(cluster: Cluster, names: Collection[Key] | None) -> dict[Key,
 
 
 def has_been_pushed(cluster: Cluster) -> bool:
-    """Whether the cluster has ever taken an object from here."""
     return PushedObject.objects.filter(cluster=cluster).exists()
 
 

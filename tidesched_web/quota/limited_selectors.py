@@ -30,7 +30,6 @@ def limits_of(cards: Mapping[str, int], counted_by: Mapping[str, str]) -> dict[s
 
 
 def cards_of_resources(cluster: Cluster) -> dict[str, list[str]]:
-    """The card types of the cluster by the Kubernetes resource that counts them."""
     rows = CardType.objects.filter(cluster=cluster).exclude(resource="").order_by("name")
     found: dict[str, list[str]] = {}
     for name, resource in rows.values_list("name", "resource"):

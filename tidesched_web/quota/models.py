@@ -27,8 +27,6 @@ class QuotaTree(models.Model):
 
 
 class QueueState(models.TextChoices):
-    """The state that is wanted, and the one that is seen in the cluster."""
-
     OPEN = "Open", _("Open")
     CLOSING = "Closing", _("Closing")
     CLOSED = "Closed", _("Closed")
@@ -284,8 +282,6 @@ class PushedObject(models.Model):
 
 
 class DriftState(models.TextChoices):
-    """Whether a person has still to decide; the last one is final."""
-
     OPEN = "open", pgettext_lazy("of a drift", "Open")
     IGNORED = "ignored", _("Ignored")
     RESOLVED = "resolved", _("Resolved")

@@ -37,12 +37,10 @@ def tenants_listed(access: Access) -> QuerySet[Tenant]:
 
 
 def projects_listed(access: Access) -> QuerySet[Project]:
-    """Visible projects with ``queues_count``."""
     return visible_projects(access).annotate(queues_count=_number(Queue.objects.all(), "project"))
 
 
 def business_lines_listed(access: Access) -> QuerySet[BusinessLine]:
-    """Visible business lines with ``queues_count``."""
     return visible_business_lines(access).annotate(queues_count=_number(Queue.objects.all(), "business_line"))
 
 
@@ -53,7 +51,6 @@ def tenants_managed(access: Access) -> QuerySet[Tenant]:
 
 
 def projects_managed(access: Access) -> QuerySet[Project]:
-    """Projects where the caller may make queues."""
     projects = visible_projects(access).order_by("tenant__slug", "slug")
     return projects if access.administers else projects.filter(tenant_id__in=access.admin_of)
 

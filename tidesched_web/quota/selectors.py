@@ -50,14 +50,12 @@ def visible_priority_classes(access: Access) -> QuerySet[PriorityClass]:
 
 
 def queue_grants() -> Case:
-    """The namespaces that may use a queue, in one expression; NULL where its cluster has no grant at all."""
     of_cluster = NamespaceGrant.objects.filter(cluster=OuterRef("cluster"))
     of_queue = NamespaceGrant.objects.filter(queue=OuterRef("pk")).order_by("namespace")
     return Case(When(Exists(of_cluster), then=ArraySubquery(of_queue.values("namespace"))), default=None)
 
 
 def visible_grants(access: Access) -> QuerySet[NamespaceGrant]:
-    """Which namespaces may use the queues that the caller sees."""
     grants = NamespaceGrant.objects.select_related("queue")
     return grants if access.everything else grants.filter(queue__tenant_id__in=access.tenant_ids)
 
@@ -176,13 +174,11 @@ def with_promised(card_types: QuerySet[CardType], access: Access) -> QuerySet[Ca
 
 
 def hardware_of(cluster: Cluster) -> dict[str, int]:
-    """What the nodes have. A card type that no node has shown yet is absent: nothing is known of it."""
     seen = CardType.objects.filter(cluster=cluster, last_seen_at__isnull=False)
     return {**dict(seen.values_list("name", "hardware")), **compute_hardware_of(cluster)}
 
 
 def compute_hardware_of(cluster: Cluster) -> dict[str, int]:
-    """CPU and memory of the nodes that are there; nothing where none is."""
     nodes = Node.objects.filter(cluster=cluster, gone_at__isnull=True).aggregate(
         cpu=Sum(F("cpu_milli")), memory=Sum(F("memory_mib"))
     )

@@ -37,8 +37,6 @@ Quota = Mapping[str, Mapping[str, int]]
 
 @dataclass(frozen=True)
 class Amount:
-    """What a layer does to one figure: ``set`` it, or ``add`` to it (below zero: take away)."""
-
     act: str
     cards: int
 
@@ -292,7 +290,6 @@ def minutes(text: str) -> int | None:
 
 
 def clock(minute: int) -> str:
-    """Minutes after midnight as ``HH:MM``."""
     return f"{minute // 60:02}:{minute % 60:02}"
 
 
@@ -325,7 +322,6 @@ def _layer_of(layer: Mapping[str, Any]) -> Layer:
 
 
 def enabled_plans(documents: Mapping[str, Mapping[str, Any]]) -> list[Plan]:
-    """The plans that are switched on, in the order in which they apply."""
     return in_order(plan_of(name, document) for name, document in documents.items() if document.get("enabled"))
 
 

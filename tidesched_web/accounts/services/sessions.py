@@ -25,5 +25,4 @@ def keep(*, user_id: int, session_key: str) -> None:
 
 
 def clear_expired() -> int:
-    """Delete the rows of sessions that are over; returns how many."""
     return Session.objects.filter(expire_date__lt=timezone.now()).delete()[0]

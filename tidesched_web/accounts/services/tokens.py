@@ -83,7 +83,6 @@ def _require_room(user: User) -> None:
 
 
 def _within(through: ApiToken, wanted: list[str], expires_at: dt.datetime | None) -> dt.datetime | None:
-    """The end of a token that another one makes."""
     more = [] if Scope.ADMIN in through.scopes else sorted(set(wanted).difference(through.scopes))
     if more:
         text = f"This token has no scope {more[0]}, and so makes none that has."

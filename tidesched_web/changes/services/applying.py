@@ -282,7 +282,6 @@ def _announce_undone(change: QuotaChange) -> None:
 
 
 def _announce_queues(rows: Mapping[tuple[str, str], tuple[int, int]], cluster: Cluster) -> None:
-    """Open pages of queues look again; many at once are one event of the cluster's."""
     told = [row for (kind, _name), row in rows.items() if kind == "Queue"]
     told = told if len(told) <= _TOLD_SINGLY else [(0, 0)]
     shown = Queue.objects.in_bulk([pk for pk, _version in told if pk])

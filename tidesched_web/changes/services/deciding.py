@@ -58,7 +58,6 @@ def approve(*, change: QuotaChange, access: Access, reason: str = "", seen: Revi
 
 
 def locked_now(change: QuotaChange) -> QuotaChange:
-    """The change as another person has left it."""
     return QuotaChange.objects.select_related("cluster").get(pk=change.pk)
 
 

@@ -29,7 +29,6 @@ EDITED_BY_HAND: Final = "train-platform-notebooks"
 
 
 def make_people(passwords: Iterable[Offered], tenants: Mapping[str, Tenant]) -> None:
-    """The accounts of the demo that are not there yet."""
     found = {person.username: person.password for person in passwords}
     for person in PEOPLE:
         if person.username not in found or user_by_name(person.username) is not None:

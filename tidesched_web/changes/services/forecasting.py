@@ -100,7 +100,6 @@ def _compare(forecast: ChangeForecast, now: dt.datetime, later: list[Written]) -
 
 
 def _look(row: dict[str, Any], points: list[dict[str, Any]], numbers: dict[int, int], until: dt.datetime) -> None:
-    """What has come: the first point of the gang's timeline that fulfils what was expected. Later it is missed."""
     for point in points:
         if point["kind"] in forecasts.FULFILLED_BY[row["expects"]]:
             row |= {

@@ -11,7 +11,6 @@ from tidesched_web.jobs.selectors import job_by_id
 
 
 def subject_of(change: QuotaChange) -> str:
-    """What jobs about the change say that they are about."""
     return f"change:{change.pk}"
 
 

@@ -64,7 +64,6 @@ def _figures(value: Any) -> int:
 
 
 def _place(change: QuotaChange, access: Access) -> str:
-    """The name that the plan is kept under."""
     sight = "all" if access.everything else sorted(access.tenant_ids)
     of = [
         change.version,

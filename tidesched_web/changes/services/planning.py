@@ -58,8 +58,6 @@ MOST_EDITS = 20_000
 
 @dataclass(frozen=True)
 class Plan:
-    """Edits worked out against one reading of the tree."""
-
     reading: TreeReading
     around: Surroundings
     edits: Edits
@@ -324,7 +322,6 @@ def _replace_faults(key: str, patch: Mapping[str, Any]) -> list[Fault]:
 
 
 def after_of(before: Documents, edits: Edits) -> Documents:
-    """The documents that sound edits make of ``before``."""
     return _after(before, edits, Faults(), Hints())
 
 

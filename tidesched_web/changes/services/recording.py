@@ -37,7 +37,6 @@ def locked(change: QuotaChange) -> QuotaChange:
 
 
 def move(change: QuotaChange, state: ChangeState | None = None, **fields: Any) -> None:
-    """Write a locked change and announce it after the commit."""
     if state is not None:
         fields["state"] = state
     for name, value in fields.items():
@@ -55,7 +54,6 @@ def about_change(change: QuotaChange, what: str) -> live.About:
 
 
 def announce(change: QuotaChange) -> None:
-    """Tell the open pages, after the commit."""
     pk, version, cluster_id = change.pk, change.version, change.cluster_id
     about = about_change(change, str(change.state))
     transaction.on_commit(lambda: live.publish("changes", pk, version, cluster_id=cluster_id, about=about), robust=True)

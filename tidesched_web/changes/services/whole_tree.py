@@ -26,7 +26,6 @@ from tidesched_web.common.permissions import Access
 def check_tree(
     *, cluster: Cluster, wanted: Documents, keep: bool, access: Access, version: int | None = None
 ) -> dict[str, Any]:
-    """The plan of the edits that `set_tree` would make; nothing is stored."""
     require_writer(access)
     before = _seen(cluster, access, version)
     edits = edits_to(before, canonical_cards(wanted, card_aliases(cluster)), keep=keep)

@@ -111,7 +111,6 @@ class ClusterCache:
         return max(now - reflector.heard for reflector in self._reflectors)
 
     def errors(self) -> dict[str, str]:
-        """What is wrong now, by kind."""
         return {r.kind.id: r.error for r in self._reflectors if r.error}
 
     def troubles(self) -> list[Trouble]:

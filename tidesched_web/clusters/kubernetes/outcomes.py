@@ -13,8 +13,6 @@ _REST_SECONDS = 1.0
 
 
 class OutcomeKind(enum.StrEnum):
-    """The five answers that a caller has to tell apart."""
-
     DONE = "done"  # it is as asked, by this call or already
     GONE = "gone"  # the object (with this uid) is not there any more
     CONFLICT = "conflict"  # it is there, but otherwise than expected: look again

@@ -112,7 +112,6 @@ class ClusterWrites:
         return self._patch_pod_status(namespace, name, uid, {"conditions": [condition]})
 
     def nominate_node(self, namespace: str, name: str, *, uid: str, node: str) -> Outcome:
-        """Say on which node the pod's place is being made; an empty ``node`` takes that back."""
         return self._patch_pod_status(namespace, name, uid, {"nominatedNodeName": node or None})
 
     def say_waiting(self, namespace: str, name: str, *, uid: str, reason: str, message: str, now: float) -> Outcome:
@@ -127,7 +126,6 @@ class ClusterWrites:
         return self._patch_pod_status(namespace, name, uid, {"conditions": [condition]})
 
     def delete_pod(self, namespace: str, name: str, *, uid: str) -> Outcome:
-        """Delete the pod with ``uid`` with its grace; no disruption budget is asked."""
         return self._send("DELETE", POD.path(namespace, name), manifests.delete_options(uid))
 
     def get_pod(self, namespace: str, name: str) -> Outcome:

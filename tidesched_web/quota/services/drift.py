@@ -63,8 +63,6 @@ class Live:
 
 @dataclass(frozen=True)
 class Seen:
-    """One comparison: what differs now (by object), and what was looked at."""
-
     differs: Mapping[Key, tuple[DriftWhat, list[FieldDrift]]]
     looked_at: Collection[Key]
     intents: Mapping[Key, Intended]
@@ -100,7 +98,6 @@ def compared(cluster: Cluster, live: Mapping[Key, Live], names: Collection[Key] 
 
 @transaction.atomic
 def record(*, cluster: Cluster, seen: Seen, live: Mapping[Key, Live]) -> int:
-    """Make the rows say what was seen; returns how many changed."""
     now = timezone.now()
     rows = {
         (row.kind, row.name): row

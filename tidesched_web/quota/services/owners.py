@@ -139,14 +139,12 @@ def update_tenant(
 def update_project(
     *, project: Project, actor: str, name: str | None = None, version: int | None = None, reason: str = ""
 ) -> bool:
-    """Change what a project is called; False where nothing changes."""
     return _update(project, {"name": name}, actor=actor, version=version, reason=reason)
 
 
 def update_business_line(
     *, business_line: BusinessLine, actor: str, name: str | None = None, version: int | None = None, reason: str = ""
 ) -> bool:
-    """Change what a business line is called; False where nothing changes."""
     return _update(business_line, {"name": name}, actor=actor, version=version, reason=reason)
 
 

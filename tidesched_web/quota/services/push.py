@@ -185,7 +185,6 @@ class _Push:
                 return
 
     def _lines(self, kind: Kind, names: Sequence[str], forced: Forced) -> list[Pushed]:
-        """The rows as they are now, with what their objects should be."""
         if kind is PRIORITY_CLASS:
             classes = PriorityClass.objects.filter(cluster=self.cluster, name__in=names).order_by("name")
             return [self._class(row, forced) for row in classes]

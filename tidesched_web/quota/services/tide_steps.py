@@ -95,7 +95,6 @@ def note_steps(cluster: Cluster, turned: Sequence[Turned]) -> None:
 
 
 def _about(plans: Sequence[tide.Plan], open_now: tide.Open, queue: str, card: str) -> tide.Open:
-    """Those of the open layers that name this figure."""
     return tuple(place for place in open_now if card in plans[place[0]].layers[place[1]].quota.get(queue, {}))
 
 

@@ -16,7 +16,6 @@ _CLASS_FIELDS = ("value", "global_default", "preemption_policy", "description")
 
 
 def write_rules(rows: Rows) -> None:
-    """What holds for the cluster as a whole."""
     for key, document in rows.changed("rules"):
         cluster = rows.locked(Cluster.objects.filter(pk=rows.cluster.pk))[0]
         cluster.approval_required = document["approval_required"]
@@ -65,7 +64,6 @@ def delete_card_types(rows: Rows) -> None:
 
 
 def write_priority_classes(rows: Rows) -> None:
-    """Make, edit, replace and delete classes; what that needs in the cluster follows from the change's objects."""
     for key, document in rows.made("priority-class"):
         row = PriorityClass(cluster=rows.cluster, name=parts_of(key)[0], **_class_fields(document))
         row.save(force_insert=True)

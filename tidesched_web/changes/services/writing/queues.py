@@ -14,7 +14,6 @@ _WRITTEN = (
 
 
 def write(rows: Rows) -> None:
-    """Make and edit queues; each one is pending until it has been pushed."""
     changed = dict(rows.changed("queue"))
     moved = {key for key, document in changed.items() if _places(document) != _places(rows.before[key])}
     owners = _Owners(rows, [*(document for _key, document in rows.made("queue")), *(changed[key] for key in moved)])
@@ -41,8 +40,6 @@ def write(rows: Rows) -> None:
 
 
 class _Owners:
-    """Whom the written queues belong to: two queries for all of them."""
-
     def __init__(self, rows: Rows, documents: list[Document]) -> None:
         self._rows = rows
         places = [(document.get("tenant") or PLATFORM, document) for document in documents]

@@ -29,8 +29,6 @@ class Gone(Exception):
 
 
 class _There(dict[Any, Any]):
-    """Rows that were read a moment ago."""
-
     def __missing__(self, key: object) -> Any:
         raise Gone(key)
 
@@ -57,7 +55,6 @@ class Rows:
         return self.reading.documents
 
     def of_kind(self, kind: str) -> list[str]:
-        """Touched keys of a kind, in order."""
         return [key for key in self.keys if kind_of(key) == kind]
 
     def made(self, kind: str) -> Iterator[tuple[str, Document]]:
