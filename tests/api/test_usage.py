@@ -5,8 +5,8 @@ import datetime as dt
 import pytest
 
 from tests.api.cast import H200, NOON
-from tidesched_web.scheduling.borrowing import CardTotals, borrowed, lent
 from tidesched_web.scheduling.models import QueueUsage, UsageChange
+from tidesched_web.scheduling.usage_selectors import CardTotals, borrowed, lent
 from tidesched_web.scheduling.usage_series import UsagePoint, UsageRow, resampled, summed
 
 

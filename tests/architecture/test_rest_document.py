@@ -7,8 +7,7 @@ import yaml
 from jsonschema import Draft202012Validator, ValidationError
 
 from tests.architecture import sources
-from tidesched_web.accounts.models import Scope
-from tidesched_web.accounts.scope_words import SCOPE_WORDS
+from tidesched_web.accounts.models import SCOPE_WORDS, Scope
 from tidesched_web.console.forms.tokens import TokenForm
 
 DOCUMENT = yaml.load((Path(__file__).parents[2] / "openapi.yaml").read_text(encoding="utf-8"), yaml.CSafeLoader)

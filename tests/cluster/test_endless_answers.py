@@ -19,8 +19,8 @@ from tidesched_web.clusters.kubernetes import reflector as reflector_module
 from tidesched_web.clusters.kubernetes.connection import Connection
 from tidesched_web.clusters.kubernetes.outcomes import OutcomeKind
 from tidesched_web.clusters.kubernetes.paths import POD
+from tidesched_web.clusters.kubernetes.probe import reason_of
 from tidesched_web.clusters.kubernetes.reflector import Reflector
-from tidesched_web.clusters.kubernetes.unreachable import reason_of
 
 OK = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n"
 CHUNKED = OK + b"Transfer-Encoding: chunked\r\n\r\n"

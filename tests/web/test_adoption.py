@@ -108,7 +108,7 @@ def stock(db, server, monkeypatch):
     assert client.send("POST", QUEUE.path(), ORDINARY, query={"fieldManager": "kubectl-create"}).done
     token = server.token_file.read_text(encoding="utf-8").strip()
     cluster = clusters.create(name="East", slug="east", api_url=server.url, token=token, mode="quota", actor="root")
-    monkeypatch.setattr("tidesched_web.quota.limited_selectors.card_quota_enforced", lambda _cluster: False)
+    monkeypatch.setattr("tidesched_web.quota.push_selectors.card_quota_enforced", lambda _cluster: False)
     CardType.objects.create(
         cluster=cluster, name="NVIDIA-H200", resource="nvidia.com/gpu", hardware=16, last_seen_at=timezone.now()
     )

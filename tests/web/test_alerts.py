@@ -9,7 +9,7 @@ from tests.web.changes.ground import A100, H200
 from tidesched_web.audit.models import ChainCheck
 from tidesched_web.clusters.kubernetes.cache import Trouble
 from tidesched_web.clusters.models import CardType
-from tidesched_web.quota.card_selectors import cards_of_no_node
+from tidesched_web.quota.selectors import cards_of_no_node
 from tidesched_web.scheduling import services as scheduling
 from tidesched_web.scheduling.models import Alert, ClusterReach
 from tidesched_web.scheduling.pipeline import alerts, audit_alerts

@@ -10,7 +10,7 @@ from scheduler_core import run_session
 from tests import builders as b
 from tidesched_web.engine.model import PodGroup
 from tidesched_web.workloads.gang_rows import look, moment, uid_of
-from tidesched_web.workloads.left_gangs import LASTS, MOST, LeftGang, LeftGangs
+from tidesched_web.workloads.timeline import LASTS, MOST, LeftGang, LeftGangs
 
 WALL = dt.datetime(2026, 11, 23, 3, 14, tzinfo=dt.UTC)
 RAN = moment(500.0)

@@ -202,7 +202,7 @@ def test_another_value_of_a_class_is_refused_and_named(ground, client):
 def test_where_card_quotas_are_passed_over_each_resource_is_limited_by_the_sum_of_its_cards(
     ground, client, monkeypatch
 ):
-    monkeypatch.setattr("tidesched_web.quota.limited_selectors.card_quota_enforced", lambda cluster: False)
+    monkeypatch.setattr("tidesched_web.quota.push_selectors.card_quota_enforced", lambda cluster: False)
     ground.push(queues_named=ground.names[:1])
     assert client.get(QUEUE.path(name=ground.names[0]))["spec"]["capability"] == {"nvidia.com/gpu": "8"}
     clusters.ensure_card_type(cluster=ground.cluster, name="NVIDIA-H800", actor="test", resource="nvidia.com/gpu")
@@ -225,7 +225,7 @@ def test_card_limits_follow_what_the_connection_test_finds_without_an_edit(groun
 
     for enforced, expected in ((True, None), (False, {"nvidia.com/gpu": "8"}), (None, None)):
         monkeypatch.setattr(
-            "tidesched_web.quota.limited_selectors.card_quota_enforced", lambda cluster, says=enforced: says
+            "tidesched_web.quota.push_selectors.card_quota_enforced", lambda cluster, says=enforced: says
         )
         assert limits() == [expected, expected]
     written = len([row for row in ground.server.writes() if row["resource"] == "queues"])

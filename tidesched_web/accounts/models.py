@@ -10,6 +10,7 @@ from django.db import models
 from django.db.models import Q
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
+from django.utils.translation import gettext_noop
 
 from tidesched_web.common.models import Versioned
 
@@ -210,3 +211,16 @@ class AccessLink(models.Model):
     @property
     def usable(self) -> bool:
         return self.used_at is None and self.revoked_at is None and self.expires_at > timezone.now()
+
+
+SCOPE_WORDS = {
+    Scope.CLUSTER_READ: gettext_noop("read clusters and their policy, nodes, card types, gangs, sessions, alerts"),
+    Scope.QUOTA_READ: gettext_noop(
+        "read tenants, projects, business lines, members, everything of quota and its changes, gangs, usage"
+    ),
+    Scope.QUOTA_WRITE: gettext_noop("change quota and everything that is carried out as a change; read changes, jobs"),
+    Scope.RECLAIM_READ: gettext_noop("read reclaims, sessions, alerts"),
+    Scope.AUDIT_READ: gettext_noop("read the audit log and accounts"),
+    Scope.METRICS_READ: gettext_noop("read usage"),
+    Scope.ADMIN: gettext_noop("all of the above; tokens, members, accounts, and the acts of platform admins"),
+}

@@ -26,7 +26,7 @@ from tidesched_web.clusters.models import Cluster
 from tidesched_web.common import off_turn
 from tidesched_web.common.errors import DomainError
 from tidesched_web.engine.quantities import cpu_milli, memory_mib
-from tidesched_web.quota.limited_selectors import cards_of_resources, limited_cards
+from tidesched_web.quota.push_selectors import cards_of_resources, limited_cards
 
 # Volcano makes these by itself, and they have no owner.
 OWN_OF_VOLCANO: Final = frozenset({"root", "default"})

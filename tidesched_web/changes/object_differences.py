@@ -16,7 +16,7 @@ from tidesched_web.changes.tree_document import Document, key_of, kind_of, parts
 from tidesched_web.clusters.kubernetes import manifests
 from tidesched_web.common.models import ServiceType
 from tidesched_web.quota import tide, tide_rules
-from tidesched_web.quota.limited_selectors import limits_of
+from tidesched_web.quota.push_selectors import limits_of
 
 Manifest = dict[str, Any]
 

@@ -14,9 +14,8 @@ from tidesched_web.audit import services as audit
 from tidesched_web.clusters.connection_input import Offered, by_kubeconfig
 from tidesched_web.clusters.credentials import connection_of, kubeconfig_of, seal
 from tidesched_web.clusters.kubernetes.credential_facts import authorities
-from tidesched_web.clusters.mode_rules import two_schedulers
 from tidesched_web.clusters.models import Cluster, ClusterMode, ConnectionKind, ConnectionTest, SealedConnection
-from tidesched_web.clusters.services import set_policy
+from tidesched_web.clusters.services import set_policy, two_schedulers
 from tidesched_web.common import live
 from tidesched_web.common.errors import DomainError, need_reason
 from tidesched_web.common.locking import lock_row

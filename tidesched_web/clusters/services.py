@@ -15,8 +15,8 @@ from django.utils.translation import gettext as _
 
 from tidesched_web.audit import services as audit
 from tidesched_web.clusters.addresses import checked_address
+from tidesched_web.clusters.connection_selectors import other_installation, volcano_runs
 from tidesched_web.clusters.credentials import bearer_token, seal, seal_anew
-from tidesched_web.clusters.mode_rules import refuse_mode
 from tidesched_web.clusters.models import CardKind, CardType, Cluster, ClusterMode, PolicyRevision
 from tidesched_web.clusters.selectors import foreign_key_ids
 from tidesched_web.common import live
@@ -25,6 +25,19 @@ from tidesched_web.common.errors import DomainError, need_reason
 from tidesched_web.common.locking import lock_row
 from tidesched_web.common.time_zones import time_zones
 from tidesched_web.common.validation import check_fields
+
+
+def refuse_mode(*, cluster: Cluster, mode: str) -> None:
+    """Refuse mode schedule where another scheduler was found at work, by a test of whichever mode."""
+    if mode == ClusterMode.SCHEDULE and (volcano_runs(cluster) or other_installation(cluster)):
+        raise DomainError.for_field("/mode", two_schedulers(), code="conflict")
+
+
+def two_schedulers() -> str:
+    return _(
+        "Another scheduler is at work in this cluster: two of them would write the same PodGroups and queues. "
+        "Stop it first, or choose mode quota."
+    )
 
 
 def _append(cluster: Cluster, *, actor: str, action: str, **facts: Any) -> None:

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from http import HTTPStatus
 from typing import Any, Final
 
+from django.db.models import QuerySet
 from django.utils.translation import gettext as _
 
 # Every code that the host uses. An unknown code is a bug and fails at once, in the constructor.
@@ -110,3 +111,20 @@ def need_reason(reason: str) -> str:
         text = _("Say why: the reason goes into the audit log.")
         raise DomainError.for_field("/reason", text, code="reason_required")
     return reason
+
+
+def too_many(most: int, text: str) -> DomainError:
+    """The refusal; ``text`` says what would be right, and has the number as ``%(limit)d``."""
+    return DomainError("too_many_kept", text % {"limit": most}, {"limit": most})
+
+
+def require_room(rows: QuerySet[Any], most: int, text: str) -> None:
+    """Refuse one more beside ``rows`` where there are ``most`` of them. One query, of so many rows at most.
+
+    Requests at the same moment may each be the last one: there are a few more then, never without end.
+
+    Raises:
+        DomainError: ``too_many_kept`` (409), with ``limit``.
+    """
+    if rows.order_by()[:most].count() >= most:
+        raise too_many(most, text)

@@ -2,32 +2,90 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from django.contrib import messages
 from django.core.exceptions import PermissionDenied
 from django.http import HttpResponse
 from django.shortcuts import redirect
+from django.utils.dateparse import parse_datetime
+from django.utils.functional import Promise
 from django.utils.html import format_html
 from django.utils.translation import gettext as _
-from django.utils.translation import ngettext
+from django.utils.translation import gettext_lazy, ngettext
 
 from tidesched_web.changes import drift as adopting
+from tidesched_web.changes.drift import adoptable
 from tidesched_web.changes.models import ChangeState
 from tidesched_web.clusters.models import ClusterMode
+from tidesched_web.common.card_names import card_label
 from tidesched_web.common.errors import DomainError
 from tidesched_web.console import amounts
-from tidesched_web.console.drift_words import field_words
 from tidesched_web.console.export import csv_response
 from tidesched_web.console.forms.filters import DriftFilter
 from tidesched_web.console.intent import change_link, tell_waits
 from tidesched_web.console.methods import acts_by_post
 from tidesched_web.console.page import Page, page
 from tidesched_web.console.paging import paged
+from tidesched_web.quota.drift_fields import CARDS, STATE
 from tidesched_web.quota.drift_selectors import drift_counts, drift_look, open_drift, visible_drift
 from tidesched_web.quota.models import Drift, DriftState
 from tidesched_web.quota.services import drift as services
+
+_NAMES: Mapping[str, Promise] = {
+    "spec.weight": gettext_lazy("Weight"),
+    "spec.priority": gettext_lazy("Priority"),
+    "spec.reclaimable": gettext_lazy("Reclaimable"),
+    "spec.capability.cpu": gettext_lazy("CPU limit"),
+    "spec.capability.memory": gettext_lazy("Memory limit"),
+    "spec.parent": gettext_lazy("Parent"),
+    STATE: gettext_lazy("State"),
+    "value": gettext_lazy("Value"),
+    "globalDefault": gettext_lazy("Default of the cluster"),
+    "preemptionPolicy": gettext_lazy("Preemption policy"),
+    "description": gettext_lazy("Description"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class FieldWords:
+    name: str
+    key: str
+    intent: str
+    pushed: str
+    live: str
+    changed_by: str
+    changed_at: dt.datetime | None
+    adoptable: bool
+
+
+def field_words(row: Mapping[str, Any], kind: str) -> FieldWords:
+    """The field with its name; a value that is not there is a dash."""
+    key = str(row["field"])
+    if key.startswith(CARDS):
+        name = _("Quota of %(card)s") % {"card": card_label(key[len(CARDS) :])}
+    elif key.startswith("spec.capability.") and key not in _NAMES:
+        name = _("Limit of %(resource)s") % {"resource": key.removeprefix("spec.capability.")}
+    else:
+        name = str(_NAMES.get(key, key))
+    return FieldWords(
+        name=name,
+        key=key,
+        intent=_value(row.get("intent")),
+        pushed=_value(row.get("pushed")),
+        live=_value(row.get("live")),
+        changed_by=str(row.get("changed_by") or ""),
+        changed_at=parse_datetime(str(row.get("changed_at") or "")),
+        adoptable=adoptable(key, kind),
+    )
+
+
+def _value(value: Any) -> str:
+    return "–" if value in (None, "") else str(value)
+
 
 # More than this on one page is of no help; what is beyond it comes as the first ones end.
 MOST = 200

@@ -11,7 +11,7 @@ from tidesched_web.clusters.models import Cluster
 from tidesched_web.common.physical import is_part, share_of_board
 from tidesched_web.console import bars
 from tidesched_web.quota.models import Queue
-from tidesched_web.scheduling.owner_use_selectors import OwnerUse, owner_use
+from tidesched_web.scheduling.usage_selectors import OwnerUse, owner_use
 
 
 @dataclass(frozen=True, slots=True)

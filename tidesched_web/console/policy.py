@@ -15,6 +15,7 @@ from tidesched_web.changes import impact
 from tidesched_web.clusters import services
 from tidesched_web.clusters.models import PolicyRevision
 from tidesched_web.clusters.selectors import newest_usable, ruling_policy, visible_policies
+from tidesched_web.console.differences import text_lines
 from tidesched_web.console.edit_pages import edit_page
 from tidesched_web.console.forms.edit import ReasonForm
 from tidesched_web.console.forms.policy import APPLY, PolicyForm
@@ -23,7 +24,6 @@ from tidesched_web.console.page import Page, page
 from tidesched_web.console.paging import paged
 from tidesched_web.console.policy_words import left_out, policy_words
 from tidesched_web.console.rights import need_administrator
-from tidesched_web.console.text_differences import text_lines
 from tidesched_web.engine.demo import FOUNDING_POLICY
 from tidesched_web.engine.policy_check import policy_findings
 

@@ -34,11 +34,10 @@ from tidesched_web.quota.selectors import (
     with_hardware,
 )
 from tidesched_web.quota.tide_selectors import turns_of_queue
-from tidesched_web.scheduling.borrowing import CardTotals
 from tidesched_web.scheduling.gang_selectors import unused_promises
 from tidesched_web.scheduling.holds import sending_stop
 from tidesched_web.scheduling.selectors import queues_with_usage, usage_points, waiting_cards_of
-from tidesched_web.scheduling.usage_selectors import borrowed_and_lent, card_totals
+from tidesched_web.scheduling.usage_selectors import CardTotals, borrowed_and_lent, card_totals
 from tidesched_web.workloads.reason_figures import of_all
 from tidesched_web.workloads.selectors import gangs_of_queue
 

@@ -17,9 +17,9 @@ from tidesched_web.common.models import ServiceType
 from tidesched_web.console import bars
 from tidesched_web.quota.models import Queue
 from tidesched_web.quota.selectors import card_quota_of, effective_quota_of
-from tidesched_web.scheduling.borrowing import CardTotals, borrowed
 from tidesched_web.scheduling.selectors import waiting_cards_of
 from tidesched_web.scheduling.tree_selectors import Place, TreeSums
+from tidesched_web.scheduling.usage_selectors import CardTotals, borrowed
 
 CardMap = dict[str, int]
 

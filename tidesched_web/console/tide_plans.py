@@ -21,15 +21,15 @@ from tidesched_web.common.card_names import card_label
 from tidesched_web.common.errors import DomainError
 from tidesched_web.common.sentences import listed
 from tidesched_web.common.time_zones import time_zones
-from tidesched_web.console import amounts, chart
+from tidesched_web.console import amounts, change_words, chart
 from tidesched_web.console.figures import tide_preview
+from tidesched_web.console.forms.meanwhile import Figure, Meanwhile
 from tidesched_web.console.forms.tide_plan import PlanForm, local_days
 from tidesched_web.console.layer_words import day_words
 from tidesched_web.console.methods import acts_by_post, takes_forms
 from tidesched_web.console.page import Page, page
 from tidesched_web.console.quota_at import next_changes, plans_on
 from tidesched_web.console.tide_acts import say_and_lead_on
-from tidesched_web.console.tide_meanwhile import rest_on
 from tidesched_web.console.tide_now import queues_now
 from tidesched_web.console.tide_reading import (
     changed_figures,
@@ -46,11 +46,25 @@ from tidesched_web.quota import tide, tide_document
 from tidesched_web.quota.models import Queue, TidePlan
 from tidesched_web.quota.selectors import card_quota_of
 from tidesched_web.quota.tide_rules import WEEKDAY_NAMES
-from tidesched_web.quota.tide_selectors import beyond_base, document_of, effective_of
-from tidesched_web.quota.tide_step_selectors import steps_of_plan
+from tidesched_web.quota.tide_selectors import beyond_base, document_of, effective_of, steps_of_plan
 from tidesched_web.scheduling.usage_selectors import demand_by_hour_of_week
 from tidesched_web.workloads.models import Gang
 from tidesched_web.workloads.selectors import spared_gangs
+
+FIELDS = ("position", "time_zone", "enabled", "exceptions", "layers")
+
+
+def rest_on(row: TidePlan, form: PlanForm, said: str) -> None:
+    """Keep what was typed, say where it differs from ``row``, and be of its version."""
+    typed, _faults = tide_document.canonical(form.document())
+    there = document_of(row)
+    form.meanwhile, form.version = Meanwhile(said), row.version
+    for name in FIELDS:
+        field = f"/{name}"
+        now, mine = (change_words.figure(field, document.get(name)) for document in (there, typed))
+        if now != mine:
+            form.meanwhile.both.append(Figure(change_words.field_name(field), now, mine))
+
 
 # So many spared gangs are named at most.
 SPARED = 100

@@ -14,8 +14,7 @@ from tidesched_web.console.forms.tide_steps import TideStepFilter
 from tidesched_web.console.page import Page, page
 from tidesched_web.console.paging import paged
 from tidesched_web.quota.models import TideAnswer, TideStep
-from tidesched_web.quota.tide_selectors import visible_tide_plans
-from tidesched_web.quota.tide_step_selectors import visible_tide_steps
+from tidesched_web.quota.tide_selectors import visible_tide_plans, visible_tide_steps
 
 _COLUMNS = ("card", "before", "after", "wanted", "answer", "message")
 

@@ -11,9 +11,9 @@ from tidesched_web.clusters.models import Cluster
 from tidesched_web.clusters.selectors import visible_clusters
 from tidesched_web.common.permissions import Access
 from tidesched_web.quota.drift_fields import Fields, fields_of
-from tidesched_web.quota.limited_selectors import limited_cards
 from tidesched_web.quota.manifest import class_manifest, queue_manifest
 from tidesched_web.quota.models import Drift, DriftEnd, DriftLook, DriftState, PriorityClass, PushedObject, Queue
+from tidesched_web.quota.push_selectors import limited_cards
 from tidesched_web.quota.selectors import queue_grants, visible_queues, with_card_quota
 from tidesched_web.quota.tide_selectors import effective_now
 

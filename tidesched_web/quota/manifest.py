@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from tidesched_web.clusters.kubernetes import manifests
-from tidesched_web.quota.limited_selectors import limits_of
 from tidesched_web.quota.models import PriorityClass, Queue
+from tidesched_web.quota.push_selectors import limits_of
 from tidesched_web.quota.selectors import card_quota_of
 
 

@@ -18,9 +18,21 @@ from tidesched_web.common.models import ServiceType
 from tidesched_web.common.permissions import Access
 from tidesched_web.quota import tide, tide_rules
 from tidesched_web.quota.models import Queue, SyncState, TidePlan, TideStep
-from tidesched_web.quota.selectors import card_quota_of, with_card_quota
+from tidesched_web.quota.selectors import card_quota_of, visible_queues, with_card_quota
 from tidesched_web.quota.tide_turns import Turn, turns
 from tidesched_web.quota.tree_selectors import quota_trees
+
+
+def visible_tide_steps(access: Access) -> QuerySet[TideStep]:
+    """Steps in visible clusters; a member sees those of the queues of their tenants."""
+    steps = TideStep.objects.filter(cluster__in=visible_clusters(access)).select_related("queue")
+    return steps if access.everything else steps.filter(queue__in=visible_queues(access).values("pk"))
+
+
+def steps_of_plan(access: Access, cluster_id: int, name: str) -> QuerySet[TideStep]:
+    """The visible steps that a plan is about."""
+    return visible_tide_steps(access).filter(cluster=cluster_id, plans__contains=[name])
+
 
 # So many later parts of a stretch are named.
 NEXT_PARTS = 2

@@ -26,7 +26,7 @@ from tidesched_web.scheduling import pictures, remedies, retention
 from tidesched_web.scheduling.input_selectors import cluster_ids
 from tidesched_web.scheduling.pipeline import requests
 from tidesched_web.scheduling.pipeline.shards import Shards
-from tidesched_web.scheduling.promise_services import watch_promises
+from tidesched_web.scheduling.services import watch_promises
 from tidesched_web.scheduling.waking import SESSIONS_QUEUE, cluster_queue, wake_holder
 
 _log = logging.getLogger(__name__)

@@ -13,9 +13,9 @@ from tidesched_web.clusters.models import Cluster
 from tidesched_web.common.models import ServiceType
 from tidesched_web.common.permissions import Access
 from tidesched_web.quota.models import CardQuota, Queue
-from tidesched_web.scheduling.borrowing import CardTotals
 from tidesched_web.scheduling.models import QueueUsage
 from tidesched_web.scheduling.selectors import queues_with_usage
+from tidesched_web.scheduling.usage_selectors import CardTotals
 from tidesched_web.workloads.models import Gang
 
 

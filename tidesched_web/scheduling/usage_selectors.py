@@ -3,20 +3,92 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
 from typing import NamedTuple
 
+from django.core.exceptions import EmptyResultSet
 from django.db import connection
-from django.db.models import F, OuterRef, Subquery, Sum, Value
+from django.db.models import F, OuterRef, QuerySet, Subquery, Sum, Value
 from django.db.models.expressions import Combinable
 from django.db.models.functions import Coalesce, Greatest, JSONObject
 
-from tidesched_web.clusters.models import CardType
+from tidesched_web.clusters.models import CardType, Cluster
 from tidesched_web.common.models import ServiceType
 from tidesched_web.quota.models import Queue
-from tidesched_web.scheduling.borrowing import CardTotals, borrowed, lent
 from tidesched_web.scheduling.models import QueueUsage, UsageChange
 from tidesched_web.scheduling.usage_series import UsageRow
+
+
+class CardTotals(NamedTuple):
+    """One card type of a cluster, in milli-cards: what the nodes have, what inference may use, what training uses.
+
+    ``inference_unused``: what the inference queues leave of their quotas, each by itself.
+    """
+
+    hardware: int
+    inference_quota: int
+    training: int
+    inference_unused: int = 0
+
+    @property
+    def borrowed(self) -> int:
+        return max(0, self.training - max(0, self.hardware - self.inference_quota))
+
+
+def borrowed(allocated: int, total: CardTotals) -> int:
+    """A training queue's part of what training borrows, by what it uses itself."""
+    return min(allocated, round(total.borrowed * allocated / total.training)) if total.training else 0
+
+
+def lent(unused: int, total: CardTotals) -> int:
+    """An inference queue's part of what training borrows, by what it leaves of its quota."""
+    return min(unused, round(total.borrowed * unused / total.inference_unused)) if total.inference_unused else 0
+
+
+@dataclass(frozen=True, slots=True)
+class OwnerUse:
+    """The sum over the queues in sight. Milli-cards; ``quota`` as tide plans make it now, ``base`` without them."""
+
+    cluster_id: int
+    service_type: str
+    card: str
+    quota: int
+    base: int
+    allocated: int
+    inqueue: int
+
+
+_USE = """
+WITH own AS (SELECT id, cluster_id, service_type, tide FROM quota_queue
+             WHERE id IN ({queues}) AND cluster_id = ANY(%s)),
+     bases AS (SELECT own.id, card.name AS card, quota.cards::bigint AS cards
+               FROM own JOIN quota_cardquota quota ON quota.queue_id = own.id
+               JOIN clusters_cardtype card ON card.id = quota.card_type_id),
+     turns AS (SELECT own.id, turn.key AS card, turn.value::bigint AS cards
+               FROM own CROSS JOIN LATERAL jsonb_each_text(own.tide) AS turn),
+     used AS (SELECT own.id, usage.card, usage.allocated, usage.inqueue
+              FROM own JOIN scheduling_queueusage usage ON usage.queue_id = own.id)
+SELECT own.cluster_id, own.service_type, card,
+       sum(1000 * coalesce(turns.cards, bases.cards, 0))::bigint, sum(1000 * coalesce(bases.cards, 0))::bigint,
+       sum(coalesce(used.allocated, 0))::bigint, sum(coalesce(used.inqueue, 0))::bigint
+  FROM bases FULL JOIN turns USING (id, card) FULL JOIN used USING (id, card) JOIN own USING (id)
+ GROUP BY 1, 2, 3
+HAVING sum(coalesce(turns.cards, 0)) + sum(coalesce(bases.cards, 0))
+       + sum(coalesce(used.allocated, 0)) + sum(coalesce(used.inqueue, 0)) > 0
+ ORDER BY 1, 2, 3
+"""
+
+
+def owner_use(queues: QuerySet[Queue], clusters: Iterable[Cluster]) -> list[OwnerUse]:
+    try:
+        own, parameters = queues.order_by().values("pk").query.sql_with_params()
+    except EmptyResultSet:
+        return []
+    with connection.cursor() as cursor:
+        cursor.execute(_USE.format(queues=own), [*parameters, [cluster.pk for cluster in clusters]])
+        return [OwnerUse(*row) for row in cursor.fetchall()]
+
 
 # A choice of cards that was asked for once leaves a row of zeros behind.
 _USAGE = """

@@ -10,6 +10,7 @@ from hashlib import sha256
 import msgspec
 
 from tidesched_web.engine.cards import card_of, first_of
+from tidesched_web.engine.gangs import lasting_name
 from tidesched_web.engine.model import (
     GangOutcome,
     GangPhase,
@@ -22,7 +23,6 @@ from tidesched_web.engine.model import (
     Snapshot,
     cards_to_json,
 )
-from tidesched_web.engine.same_gang import lasting_name
 from tidesched_web.workloads.models import GangState
 
 

@@ -14,9 +14,17 @@ from tidesched_web.common.locking import require_transaction
 from tidesched_web.engine.model import Node, Pod, ReasonNumbers, Result, Snapshot
 from tidesched_web.workloads import reason_figures, reason_figures_services
 from tidesched_web.workloads.gang_rows import GangValues, PodValues, Seen, look, moment, pod_values
-from tidesched_web.workloads.left_gangs import LASTS, MOST, LeftGang, LeftGangs
 from tidesched_web.workloads.models import TERMINAL_GANG_STATES, Gang, GangEvent, GangEventKind, GangPod, GangState
-from tidesched_web.workloads.timeline import MOST_MESSAGE, TimelineEntry, came_back, entries
+from tidesched_web.workloads.timeline import (
+    LASTS,
+    MOST,
+    MOST_MESSAGE,
+    LeftGang,
+    LeftGangs,
+    TimelineEntry,
+    came_back,
+    entries,
+)
 
 _KEY = ("cluster", "namespace", "name", "uid")
 _WRITTEN = (

@@ -16,8 +16,8 @@ from tidesched_web.engine.demo import FOUNDING_POLICY
 from tidesched_web.quota import services as quota
 from tidesched_web.quota.models import DriftLook, PriorityClass, PushedObject, Queue
 from tidesched_web.quota.services import drift
+from tidesched_web.scheduling.cluster_selectors import NEW
 from tidesched_web.scheduling.models import Alert, Session, SessionRequest
-from tidesched_web.scheduling.setting_up_selectors import NEW
 
 pytestmark = pytest.mark.django_db
 

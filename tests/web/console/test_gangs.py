@@ -19,7 +19,7 @@ from tests.web.console.test_pages import MAX_QUERIES, client_of
 from tidesched_web.accounts.models import Membership
 from tidesched_web.quota.models import NamespaceGrant
 from tidesched_web.scheduling.models import Alert, Reclaim
-from tidesched_web.scheduling.promise_services import ENDS_AFTER, RISES_AFTER
+from tidesched_web.scheduling.services import ENDS_AFTER, RISES_AFTER
 from tidesched_web.scheduling.tasks import retain
 from tidesched_web.workloads.models import Gang, GangEvent, GangPod, GangRemedy, GangState, ReasonFigures
 from tidesched_web.workloads.remedies import basis, remedy_of

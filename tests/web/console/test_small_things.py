@@ -9,7 +9,7 @@ import pytest
 from tests.web.console.test_pages import client_of
 from tidesched_web.audit.models import AuditEntry
 from tidesched_web.console.drift import line_of
-from tidesched_web.console.reason_help import EXPLAINED
+from tidesched_web.console.help_page import EXPLAINED
 from tidesched_web.console.reason_words import TITLES
 from tidesched_web.quota.models import DriftLook
 from tidesched_web.quota.services import ensure_tenant

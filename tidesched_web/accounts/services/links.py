@@ -22,8 +22,7 @@ from tidesched_web.accounts.services.tokens import end_all_tokens
 from tidesched_web.accounts.services.users import check_password, create_user
 from tidesched_web.accounts.tokens import new_link_secret, token_hash
 from tidesched_web.audit import services as audit
-from tidesched_web.common.bounds import require_room
-from tidesched_web.common.errors import DomainError
+from tidesched_web.common.errors import DomainError, require_room
 from tidesched_web.common.locking import lock_row
 
 LIFETIME = {LinkKind.INVITE: dt.timedelta(days=7), LinkKind.RESET: dt.timedelta(hours=24)}

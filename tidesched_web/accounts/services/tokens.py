@@ -14,8 +14,7 @@ from django.utils.translation import gettext as _
 from tidesched_web.accounts.models import ApiToken, Scope, Tenant, User
 from tidesched_web.accounts.tokens import PREFIX_LENGTH, new_token, parse_scopes, token_hash
 from tidesched_web.audit import services as audit
-from tidesched_web.common.bounds import require_room
-from tidesched_web.common.errors import DomainError
+from tidesched_web.common.errors import DomainError, require_room
 
 # A token in steady use writes its time of use at most this often.
 LAST_USED_STEP = dt.timedelta(minutes=1)

@@ -26,10 +26,10 @@ from tidesched_web.api.v1.serializers.changes import (
     ChangeInput,
     ChangePatch,
     ChangeSummary,
+    ForecastDocument,
     RollBackInput,
     SayWhy,
 )
-from tidesched_web.api.v1.serializers.forecasts import ForecastDocument
 from tidesched_web.api.views import ReadView
 from tidesched_web.api.writes import (
     DRY_RUN_PARAMETER,

@@ -20,11 +20,11 @@ from tidesched_web.api.filters import ReferenceFilter, TextFilter
 from tidesched_web.api.v1.change_answers import accepted, preview, quota_patch
 from tidesched_web.api.v1.references import referred
 from tidesched_web.api.v1.serializers.accounts import ProjectDocument, TenantDocument
-from tidesched_web.api.v1.serializers.card_hours import CardHoursDocument
 from tidesched_web.api.v1.serializers.changes import ChangeDocument
 from tidesched_web.api.v1.serializers.owners import (
     BusinessLineDocument,
     BusinessLineInput,
+    CardHoursDocument,
     DeleteInput,
     NamePatch,
     ProjectInput,

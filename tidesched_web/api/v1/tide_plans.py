@@ -47,8 +47,13 @@ from tidesched_web.common.permissions import require_administrator
 from tidesched_web.quota import tide
 from tidesched_web.quota.models import TidePlan
 from tidesched_web.quota.tide_overlaps import Overlap, overlaps_of_each
-from tidesched_web.quota.tide_selectors import document_of, layers_in_sight, visible_queue_names, visible_tide_plans
-from tidesched_web.quota.tide_step_selectors import steps_of_plan
+from tidesched_web.quota.tide_selectors import (
+    document_of,
+    layers_in_sight,
+    steps_of_plan,
+    visible_queue_names,
+    visible_tide_plans,
+)
 
 
 class TidePlanFilters(django_filters.FilterSet):

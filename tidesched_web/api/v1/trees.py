@@ -16,7 +16,7 @@ from tidesched_web.accounts.models import Scope
 from tidesched_web.api.body import checked_body
 from tidesched_web.api.v1.change_answers import accepted
 from tidesched_web.api.v1.serializers.changes import ChangeDocument
-from tidesched_web.api.v1.serializers.trees import TREE_SCHEMA, TreeInput
+from tidesched_web.api.v1.serializers.tree_writes import TREE_SCHEMA, TreeInput
 from tidesched_web.api.v1.tree_writes import kept
 from tidesched_web.api.views import ScopedView
 from tidesched_web.api.writes import (

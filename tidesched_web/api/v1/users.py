@@ -24,10 +24,7 @@ from tidesched_web.accounts.selectors import (
 from tidesched_web.api.body import checked_body
 from tidesched_web.api.filters import OneOf, ReferenceFilter, TextFilter, YesNoFilter
 from tidesched_web.api.v1.references import referred
-from tidesched_web.api.v1.serializers.changes import SayWhy
-from tidesched_web.api.v1.serializers.json_shapes import ref
-from tidesched_web.api.v1.serializers.owners import DeleteInput
-from tidesched_web.api.v1.serializers.users import (
+from tidesched_web.api.v1.serializers.accounts import (
     InvitedUserDocument,
     LinkDocument,
     NoInput,
@@ -35,6 +32,9 @@ from tidesched_web.api.v1.serializers.users import (
     UserInput,
     UserPatch,
 )
+from tidesched_web.api.v1.serializers.changes import SayWhy
+from tidesched_web.api.v1.serializers.json_shapes import ref
+from tidesched_web.api.v1.serializers.owners import DeleteInput
 from tidesched_web.api.views import ReadView
 from tidesched_web.api.writes import DRY_RUN_PARAMETER, IDEMPOTENCY, is_dry_run, write
 from tidesched_web.common.errors import DomainError

@@ -24,7 +24,7 @@ from tidesched_web.changes.models import CarryAct, CarryState, ChangeObject, Cha
 from tidesched_web.changes.object_differences import ObjectDifference
 from tidesched_web.changes.second_person import is_author
 from tidesched_web.changes.services.drafting import new_change, next_revision, require_room_for_open
-from tidesched_web.changes.services.known_impact import known_impact
+from tidesched_web.changes.services.known_plan import known_impact
 from tidesched_web.changes.services.planning import Plan, require_fresh, require_sound, work_out
 from tidesched_web.changes.services.recording import (
     NOT_APPROVED,

@@ -21,8 +21,7 @@ from tidesched_web.changes.services.reviewed import Reviewed, require_reviewed, 
 from tidesched_web.changes.tree_document import as_known, base_of
 from tidesched_web.clusters.models import Cluster
 from tidesched_web.common import off_turn
-from tidesched_web.common.bounds import require_room
-from tidesched_web.common.errors import stored_reason
+from tidesched_web.common.errors import require_room, stored_reason
 from tidesched_web.common.locking import lock_tree
 from tidesched_web.common.permissions import Access
 

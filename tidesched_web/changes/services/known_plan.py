@@ -16,9 +16,38 @@ from django.core.cache import cache
 from django.utils import timezone
 from django.utils.translation import get_language
 
+from tidesched_web.changes.impact import answer_in_time, answer_of, asked_about
 from tidesched_web.changes.models import QuotaChange
 from tidesched_web.changes.selectors import tree_version
 from tidesched_web.common.permissions import Access
+from tidesched_web.jobs.models import OPEN_JOB_STATES
+from tidesched_web.jobs.selectors import job_by_id
+
+
+def subject_of(change: QuotaChange) -> str:
+    return f"change:{change.pk}"
+
+
+def known_impact(change: QuotaChange, document: dict[str, Any], *, wait: bool = False) -> dict[str, Any] | None:
+    """The whole impact for the objects of a plan; None where it was never asked for. Names everybody's gangs.
+
+    ``wait``: for the answer of a question that is under way, outside of transactions. An answer whose job failed or is
+    forgotten before all parts were found stays as it is, and says so.
+    """
+    objects = document.get("objects") or []
+    old = change.plan or {}
+    kept: dict[str, Any] | None = old.get("impact") if old.get("objects") == objects else None
+    if kept is not None and not kept.get("pending"):
+        return kept
+    if kept is None:
+        asked = asked_about(objects, subject=subject_of(change)) if objects else None
+        return None if asked is None else (answer_in_time if wait else answer_of)(asked)
+    job = job_by_id(kept.get("job") or 0)
+    answer = kept if job is None or job.result is None else answer_of(job)
+    if answer.get("pending") and (job is None or job.state not in OPEN_JOB_STATES):
+        return {**answer, "pending": [], "flood_unavailable": "failed"}
+    return answer
+
 
 SECONDS: Final = 60
 # More figures than a person edits by hand: to plan them takes longer than to show any other page.

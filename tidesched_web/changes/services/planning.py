@@ -50,7 +50,7 @@ from tidesched_web.common.errors import DomainError
 from tidesched_web.common.hints import Hints, cut
 from tidesched_web.common.permissions import Access
 from tidesched_web.common.sentences import in_a_row, listed
-from tidesched_web.quota.limited_selectors import limited_cards
+from tidesched_web.quota.push_selectors import limited_cards
 from tidesched_web.quota.tide_overlaps import overlaps_of_each
 
 MOST_EDITS = 20_000

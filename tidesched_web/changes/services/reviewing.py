@@ -9,7 +9,7 @@ from tidesched_web.changes.impact_sight import within_sight
 from tidesched_web.changes.models import QuotaChange
 from tidesched_web.changes.server_check import server_check
 from tidesched_web.changes.services.drafting import plan
-from tidesched_web.changes.services.known_impact import known_impact, subject_of
+from tidesched_web.changes.services.known_plan import known_impact, subject_of
 from tidesched_web.common.permissions import Access
 
 

@@ -8,16 +8,63 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from tidesched_web.clusters.kubernetes import collector
 from tidesched_web.clusters.kubernetes.client import Json, KubernetesClient
 from tidesched_web.clusters.kubernetes.paths import WATCHED, Kind
 from tidesched_web.clusters.kubernetes.reflector import Key, Reflector, key_of
-from tidesched_web.clusters.kubernetes.signatures import has_state, signature
 from tidesched_web.clusters.kubernetes.trimming import needed
 from tidesched_web.engine.bridge import SnapshotBuilder
 from tidesched_web.engine.model import BadInput, PodGroup, Snapshot
+
+
+def signature(kind: str, obj: Json) -> object:
+    """A small value that differs when a session should look again; status counts and heartbeats are left out."""
+    metadata, spec, status = obj["metadata"], obj.get("spec") or {}, obj.get("status") or {}
+    match kind:
+        case "Pod":
+            return hash(
+                (
+                    metadata["uid"],
+                    spec.get("nodeName"),
+                    status.get("phase"),
+                    bool(metadata.get("deletionTimestamp")),
+                    bool(spec.get("schedulingGates")),
+                )
+            )
+        case "Node":
+            allocatable = status.get("allocatable") or {}
+            return hash(
+                (
+                    bool(spec.get("unschedulable")),
+                    str(spec.get("taints")),
+                    _pairs(allocatable),
+                    _pairs(metadata.get("labels")),
+                )
+            )
+        case "Namespace":
+            return hash((_pairs(metadata.get("labels")), _pairs(metadata.get("annotations"))))
+        case "Queue":
+            return hash((str(spec), _pairs(metadata.get("annotations")))), status.get("state")
+        case "PodGroup":
+            return hash((metadata["uid"], str(spec)))
+        case "ReplicaSet" | "Deployment" | "StatefulSet" | "DaemonSet" | "BatchJob":
+            notes = {key: text for key, text in (metadata.get("annotations") or {}).items() if "volcano.sh/" in key}
+            return hash((metadata["uid"], spec.get("replicas"), _pairs(notes)))
+        case _:
+            # A priority class has no spec; the controllers' objects count by what they want.
+            return hash((metadata["uid"], str(spec), obj.get("value")))
+
+
+def has_state(mark: object) -> bool:
+    """Whether the queue of this signature is open, closing or closed as far as its status says."""
+    return isinstance(mark, tuple) and bool(mark[1])
+
+
+def _pairs(values: Json | None) -> tuple[tuple[str, Any], ...]:
+    return tuple(sorted((values or {}).items()))
+
 
 log = logging.getLogger(__name__)
 

@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import datetime as dt
+import ssl
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any
 
+from urllib3 import exceptions
+
 from tidesched_web.clusters.kubernetes import volcano
+from tidesched_web.clusters.kubernetes.answers import BeyondBound
 from tidesched_web.clusters.kubernetes.client import ApiFailure, KubernetesClient, Unreachable
 from tidesched_web.clusters.kubernetes.connection import BadConnection
 from tidesched_web.clusters.kubernetes.credential_facts import authorities, facts_of
+from tidesched_web.clusters.kubernetes.guarded_pool import HeadTooSlow
 from tidesched_web.clusters.kubernetes.in_cluster import IN_CLUSTER
 from tidesched_web.clusters.kubernetes.paths import (
     DEPLOYMENT,
@@ -24,8 +29,44 @@ from tidesched_web.clusters.kubernetes.paths import (
     QUEUE,
     Kind,
 )
-from tidesched_web.clusters.kubernetes.unreachable import reason_of
 from tidesched_web.clusters.kubernetes.verbs import LEASE_NAME, LEASE_NAMESPACE, VOLCANO_CONF, Verb, verbs_of
+
+# OpenSSL's X509_V_ERR_*.
+_EXPIRED = {9, 10}
+_UNKNOWN_ISSUER = {2, 18, 19, 20, 21, 24}
+_OTHER_NAME = {62, 64}
+
+
+def reason_of(error: Unreachable) -> str:
+    """``name_unknown``, ``refused``, ``no_answer``, ``wrong_authority``, ``wrong_name``, ``server_expired``, …"""
+    cause = error.__cause__
+    if isinstance(cause, exceptions.NameResolutionError):
+        return "name_unknown"
+    if isinstance(cause, exceptions.NewConnectionError):
+        return "forbidden_address" if "where no cluster may be" in str(cause) else "refused"
+    if isinstance(cause, exceptions.SSLError):
+        return _tls_reason(cause)
+    if isinstance(cause, exceptions.TimeoutError):
+        return "no_answer"
+    if isinstance(cause, BeyondBound):
+        return cause.code
+    if isinstance(cause, HeadTooSlow):
+        return "too_slow"
+    if isinstance(cause, exceptions.ProtocolError):
+        return "broken_off"
+    return "unreachable"
+
+
+def _tls_reason(error: exceptions.SSLError) -> str:
+    inner = error.args[0] if error.args else None
+    if not isinstance(inner, ssl.SSLCertVerificationError):
+        return "no_tls" if "WRONG_VERSION_NUMBER" in str(error) or "record layer" in str(error) else "tls_failed"
+    if inner.verify_code in _OTHER_NAME:
+        return "wrong_name"
+    if inner.verify_code in _EXPIRED:
+        return "server_expired"
+    return "wrong_authority" if inner.verify_code in _UNKNOWN_ISSUER else "tls_failed"
+
 
 GOOD, NOTE, WARNING, FAILED = "good", "note", "warning", "failed"
 # The Eviction API and disruption budgets of `policy/v1`.

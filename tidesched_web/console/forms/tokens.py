@@ -11,8 +11,7 @@ from django.utils import timezone
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
-from tidesched_web.accounts.models import Scope, Tenant, TokenState
-from tidesched_web.accounts.scope_words import SCOPE_WORDS
+from tidesched_web.accounts.models import SCOPE_WORDS, Scope, Tenant, TokenState
 from tidesched_web.accounts.tokens import parse_lifetime
 from tidesched_web.console.forms.edit import EditForm
 from tidesched_web.console.forms.filters import FilterForm

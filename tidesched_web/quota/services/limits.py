@@ -10,8 +10,8 @@ import time
 from tidesched_web.clusters.models import Cluster
 from tidesched_web.quota.drift_fields import CARDS, fields_of
 from tidesched_web.quota.drift_selectors import QUEUE
-from tidesched_web.quota.limited_selectors import limited_cards, limits_of
 from tidesched_web.quota.models import PushedObject, Queue, SyncState
+from tidesched_web.quota.push_selectors import limited_cards, limits_of
 
 _CAPABILITY = "spec.capability."
 _OWN = frozenset({"cpu", "memory"})

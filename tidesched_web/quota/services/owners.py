@@ -11,8 +11,7 @@ from django.utils.translation import gettext as _
 from tidesched_web.accounts.models import BusinessLine, Project, Tenant
 from tidesched_web.accounts.selectors import names_of_tenants
 from tidesched_web.clusters.models import Cluster
-from tidesched_web.common.bounds import require_room
-from tidesched_web.common.errors import DomainError
+from tidesched_web.common.errors import DomainError, require_room
 from tidesched_web.common.locking import lock_row
 from tidesched_web.common.sentences import listed
 from tidesched_web.common.shown_names import NamesOfTenants, require_seen

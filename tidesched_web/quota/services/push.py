@@ -28,9 +28,9 @@ from tidesched_web.clusters.kubernetes.pressure import run_all
 from tidesched_web.clusters.kubernetes.writes import ClusterWrites
 from tidesched_web.clusters.models import Cluster, ClusterMode
 from tidesched_web.quota.drift_selectors import asked_again
-from tidesched_web.quota.limited_selectors import limited_cards
 from tidesched_web.quota.manifest import class_manifest, queue_manifest
 from tidesched_web.quota.models import PriorityClass, Queue, QueueState, SyncState, TideAnswer
+from tidesched_web.quota.push_selectors import limited_cards
 from tidesched_web.quota.selectors import queue_grants, queues_with_gangs, with_card_quota
 from tidesched_web.quota.services.limits import push_limits_anew
 from tidesched_web.quota.services.push_marks import Pushed, mark_away, mark_pushed

@@ -9,7 +9,7 @@ from tidesched_web.clusters.kubernetes.outcomes import Outcome as Answer
 from tidesched_web.clusters.kubernetes.outcomes import OutcomeKind
 from tidesched_web.engine.model import Pod, PodGroup, PodPhase, Snapshot
 from tidesched_web.scheduling.pipeline import timing
-from tidesched_web.scheduling.pipeline.pod_changes import PodChanges
+from tidesched_web.scheduling.pipeline.pod_reasons import PodChanges
 from tidesched_web.scheduling.pipeline.sending import Route
 
 # The pods of a gang start one after another: who looks at the count can wait, the API server need not hear of each.

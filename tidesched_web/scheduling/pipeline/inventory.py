@@ -15,7 +15,7 @@ from tidesched_web.engine.cards import hardware
 from tidesched_web.engine.model import Node as SeenNode
 from tidesched_web.engine.model import Snapshot
 from tidesched_web.engine.tide import quota_beyond_hardware
-from tidesched_web.quota.card_selectors import cards_of_no_node
+from tidesched_web.quota.selectors import cards_of_no_node
 from tidesched_web.scheduling.models import AlertSeverity
 from tidesched_web.scheduling.pipeline import alerts
 

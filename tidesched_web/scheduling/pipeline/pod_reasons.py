@@ -11,10 +11,30 @@ from typing import Final
 
 from tidesched_web.clusters.kubernetes.outcomes import Outcome as Answer
 from tidesched_web.clusters.kubernetes.outcomes import OutcomeKind
-from tidesched_web.engine.model import Pod, Reason, Result
+from tidesched_web.engine.model import Edition, Pod, Reason, Result
 from tidesched_web.scheduling.pipeline import timing
-from tidesched_web.scheduling.pipeline.pod_changes import PodChanges
 from tidesched_web.scheduling.pipeline.sending import Route
+
+Change = tuple[str, Pod | None]
+
+
+class PodChanges:
+    """Follows the editions of the watch: O(what changed) where these are known, else O(pods).
+
+    Asked with each session: only the last few editions know how they differ.
+    """
+
+    def __init__(self) -> None:
+        self._pods: Sequence[Pod] | None = None
+
+    def follow(self, pods: Sequence[Pod]) -> tuple[bool, Iterable[Change]]:
+        """Whether all begins anew, and the pods to put in by namespace/name (None: it is gone)."""
+        before, self._pods = self._pods, pods
+        changes = pods.changes_since(before) if before is not None and isinstance(pods, Edition) else None
+        if changes is None:
+            return True, ((pod.key, pod) for pod in pods)
+        return False, changes[0].items()
+
 
 # So many pods at most with one look, and so often: a backlog of a thousand pods is written within a minute.
 MOST_AT_ONCE = 20

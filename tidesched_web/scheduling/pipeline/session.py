@@ -14,7 +14,7 @@ from tidesched_web.common.failures import described
 from tidesched_web.common.live import EVERYTHING
 from tidesched_web.common.progress import progress
 from tidesched_web.engine import bridge
-from tidesched_web.engine.cooldowns import spared_until
+from tidesched_web.engine.gangs import spared_until
 from tidesched_web.engine.model import BadInput, BrokenInvariant
 from tidesched_web.scheduling.holds import Hold
 from tidesched_web.scheduling.models import Session, SessionState

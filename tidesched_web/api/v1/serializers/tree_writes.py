@@ -15,6 +15,30 @@ from tidesched_web.changes.documents import MOST_ALIASES
 from tidesched_web.clusters.models import CardKind
 from tidesched_web.common.models import ServiceType
 
+TREE_SCHEMA = ref("Tree")
+
+
+@extend_schema_field(TREE_SCHEMA)
+class TreeField(ShownAsIs):
+    """A tree: section → name → document."""
+
+    def to_internal_value(self, data: Any) -> Any:
+        if not isinstance(data, dict):
+            raise serializers.ValidationError("A tree is a map with sections such as queues.")
+        return data
+
+
+class TreeInput(serializers.Serializer[Any]):
+    """What the tree has to say: `tree`, or `file` with the text of a YAML file."""
+
+    tree = TreeField(required=False)
+    file = serializers.CharField(required=False, trim_whitespace=False)
+    keep = serializers.BooleanField(
+        required=False, default=False, help_text="What is not named stays as it is instead of being deleted."
+    )
+    reason = serializers.CharField(max_length=1000, required=False, allow_blank=True, default="")
+
+
 # A closed queue is Closing until it is drained, which no request sets.
 PREEMPTION = [("PreemptLowerPriority", "PreemptLowerPriority"), ("Never", "Never")]
 WANTED_STATES = [("Open", "Open"), ("Closed", "Closed")]
