@@ -168,4 +168,13 @@
       document.getElementById("live-toggle")?.click();
     }
   });
+
+  // A draft of the quota editor that was sent has arrived where the editor leads to the page of its change.
+  if (/\/changes\/\d+\/$/.test(location.pathname) && /\/quota\/edit\/(\?|$)/.test(document.referrer)) {
+    try {
+      for (const key of Object.keys(localStorage).filter((name) => name.startsWith("quota-draft:"))) {
+        if (JSON.parse(localStorage.getItem(key)).sent) localStorage.removeItem(key);
+      }
+    } catch { /* a forbidden storage holds no draft */ }
+  }
 })();

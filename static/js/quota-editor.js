@@ -402,7 +402,7 @@
   draft.version = data.version;
   const keep = () => draft.keep();
   const restore = () => {
-    const kept = draft.read(data.arrived);
+    const kept = draft.read();
     if (!kept) return null;
     const columnNamed = new Map(columns.map((column, index) => [column.key, index]));
     const moved = [], lost = [];
@@ -673,13 +673,13 @@
   });
 
   addEventListener("beforeunload", (event) => { draft.keepNow(); if (!draft.sent && changedCells()) event.preventDefault(); });
-  at("moved-reload").addEventListener("click", () => { grid.commit(); draft.keepNow(); draft.sent = "reload"; location.reload(); });
+  at("moved-reload").addEventListener("click", () => { grid.commit(); draft.keepNow(); draft.sent = true; location.reload(); });
   setInterval(refresh, 10_000);
   document.addEventListener("visibilitychange", () => { if (!document.hidden) refresh(); });
   at("review-form").addEventListener("submit", () => {
     grid.commit();
     at("review-edits").value = JSON.stringify(patch());
     at("review-known").value = JSON.stringify(known());
-    at("review-mark").value = draft.send();
+    draft.send();
   });
 })();

@@ -1,4 +1,4 @@
-"""Names that people decide by: no sign that is not seen, and no tenant that reads like another one."""
+"""Names that people decide by: no sign that is not seen."""
 
 from __future__ import annotations
 
@@ -9,9 +9,8 @@ from tests.api.test_quota_changes import act, drafted
 from tidesched_web.accounts.models import Project, Tenant
 from tidesched_web.clusters.models import Cluster
 
-# Right-to-left override, no width, bell, line separator, a letter without a shape, an isolate.
-# A selector of shapes behind a letter that has one, and one that is not assigned.
-HIDDEN = ["\u202e", "\u200b", "\x07", "\u2028", "\u3164", "\u2066", "\ufe0f", "\U000e0100", "\ufff4"]
+# Right-to-left override, no width, bell, line separator, an isolate.
+HIDDEN = ["\u202e", "\u200b", "\x07", "\u2028", "\u2066"]
 
 
 @pytest.fixture
@@ -54,47 +53,6 @@ def test_no_door_takes_a_name_with_a_sign_that_is_not_seen(world, place, sign):
     page = post_opened(owner, f"/tenants/{acme.slug}/edit/", {"name": name, "description": ""})
     assert (page.status_code, "holds only signs that are seen" in page.content.decode()) == (400, True)
     assert not Project.objects.filter(slug="new").exists()
-
-
-@pytest.mark.parametrize(
-    "name",
-    [
-        "Rival",
-        "RIVAL ",
-        "ｒｉｖａｌ",
-        "r\u0456val",
-        "rlval",
-        "r\u0131val",
-        "\u0280iv\u1d00l",
-        "\ua4e3\ua4f2\ua4e6al",
-        "Rivals  Own",
-        "rivals own",
-    ],
-)
-def test_no_tenant_is_called_like_another_one(world, place, name):
-    Tenant.objects.filter(slug="rival").update(name="Rivals Own")
-    owner, acme = world.client("owner"), world.tenants["acme"]
-    renamed = owner.change("PATCH", f"tenants/{acme.pk}/", {"name": name}, If_Match="*")
-    assert refusals(renamed) == (400, [("misleading_name", "/name")])
-    assert "Another tenant is called so" in renamed.json()["detail"]
-    body = {"cluster": "east", "edits": {"tenant/acme": {"name": name}}}
-    assert refusals(owner.send("quota-changes/?dry_run=true", body))[1] == [
-        ("misleading_name", "/edits/tenant~1acme/name")
-    ]
-    admin = world.client("admin")
-    assert refusals(admin.send("tenants/", {"slug": "new", "name": name}))[0] == 400
-    tree = {"format": 1, "tenants": {"new": {"name": name}}}
-    tried = admin.send(f"{place}?dry_run=true", {"tree": tree, "keep": True, "reason": "x"})
-    assert refusals(tried)[1] == [("misleading_name", "/tree/tenants/new/name")]
-    assert owner.change("PATCH", f"tenants/{acme.pk}/", {"name": "Rivals and friends"}, If_Match="*").status_code == 200
-
-
-def test_a_symbol_and_a_chinese_character_may_have_a_shape_and_are_compared_without(world):
-    owner, acme, admin = world.client("owner"), world.tenants["acme"], world.client("admin")
-    for name in ("\u2699\ufe0f Ops", "\u845b\U000e0100"):
-        assert owner.change("PATCH", f"tenants/{acme.pk}/", {"name": name}, If_Match="*").status_code == 200
-        same = name.replace("\ufe0f", "").replace("\U000e0100", "")
-        assert refusals(admin.send("tenants/", {"slug": "new", "name": same})) == (400, [("misleading_name", "/name")])
 
 
 def test_a_name_that_was_given_before_stays_until_another_one_is_given(world):

@@ -9,36 +9,26 @@ from django.utils.translation import gettext as _
 
 from tidesched_web.common.actors import RESERVED
 from tidesched_web.common.errors import DomainError
-from tidesched_web.common.shown_names import hidden_in, skeleton
-
-# Scripts whose letters people take for each other's. A name keeps to one of them.
-_ALIKE = ("LATIN", "CYRILLIC", "GREEK", "ARMENIAN", "CHEROKEE", "COPTIC", "GEORGIAN", "LISU")
-
-_OURS = frozenset(map(skeleton, RESERVED))
+from tidesched_web.common.shown_names import require_seen
 
 
-def _scripts(name: str) -> set[str]:
-    words = (unicodedata.name(letter, "").partition(" ")[0] for letter in name if letter.isalpha())
-    return {word for word in words if word in _ALIKE}
+def folded(name: str) -> str:
+    """The name without case and compatibility forms: names that are equal so are taken for one."""
+    return unicodedata.normalize("NFKC", name).casefold()
 
 
 def refuse_misleading(name: str, others: Iterable[str]) -> None:
     """Refuse a name that would mislead the readers of the audit log.
 
-    Raises `DomainError` ``misleading_name``.
+    Raises:
+        DomainError: ``misleading_name``.
     """
-    if problem := problem_of(name, others):
+    require_seen(name, "/username")
+    wanted = folded(name)
+    problem = ""
+    if wanted in RESERVED:
+        problem = _("“%(name)s” is the name of a part of the system.") % {"name": name}
+    elif other := next((other for other in others if other != name and folded(other) == wanted), ""):
+        problem = _("“%(name)s” looks like the account “%(other)s”.") % {"name": name, "other": other}
+    if problem:
         raise DomainError.for_field("/username", problem, code="misleading_name")
-
-
-def problem_of(name: str, others: Iterable[str]) -> str:
-    """Why a name misleads; empty where it does not."""
-    if problem := hidden_in(name):
-        return problem
-    wanted = skeleton(name)
-    if wanted in _OURS:
-        return _("“%(name)s” is the name of a part of the system.") % {"name": name}
-    if len(_scripts(unicodedata.normalize("NFKC", name))) > 1:
-        return _("“%(name)s” mixes letters of two scripts that look alike.") % {"name": name}
-    other = next((other for other in others if other != name and skeleton(other) == wanted), None)
-    return "" if other is None else _("“%(name)s” looks like the account “%(other)s”.") % {"name": name, "other": other}

@@ -184,11 +184,6 @@ def tenant_by_slug(slug: str) -> Tenant | None:
     return Tenant.objects.filter(slug=slug).first()
 
 
-def names_of_tenants() -> list[tuple[str, str]]:
-    """The short name and the name of each tenant, for comparisons alone."""
-    return list(Tenant.objects.order_by().values_list("slug", "name"))
-
-
 def tenant_slugs() -> list[str]:
     return list(Tenant.objects.order_by("slug").values_list("slug", flat=True))
 

@@ -12,13 +12,14 @@ from __future__ import annotations
 
 import hashlib
 import time
-import unicodedata
 from dataclasses import dataclass, field
 from typing import Any
 
 from allauth.core.internal import ratelimit
 from django.core.cache import cache
 from django.http import HttpRequest
+
+from tidesched_web.accounts.names import folded
 
 APP = "allauth.account"
 EVERYBODY = "everybody"
@@ -49,7 +50,7 @@ def counted(request: HttpRequest, name: str) -> Try:
 
 def _counted(request: HttpRequest, name: str) -> Try:
     made = Try()
-    pair, account = _pair(request, name), f"account {_folded(name)}"
+    pair, account = _pair(request, name), f"account {folded(name)}"
     if not _take(made, request, "login_failed", pair):
         return made
     known = cache.get(_known(pair)) is not None
@@ -95,11 +96,7 @@ def _take(made: Try, request: HttpRequest, action: str, key: str | None, *, refu
 
 
 def _pair(request: HttpRequest, name: str) -> str:
-    return f"{ratelimit.get_ip(request)} {_folded(name)}"
-
-
-def _folded(name: str) -> str:
-    return unicodedata.normalize("NFKC", name).casefold()
+    return f"{ratelimit.get_ip(request)} {folded(name)}"
 
 
 def _known(pair: str) -> str:

@@ -58,10 +58,6 @@ class QuotaChange(Versioned):
     created_by = models.CharField(max_length=200)
     author = models.ForeignKey(User, on_delete=models.SET_NULL, null=True, related_name="+")
     # Whose objects it touches; who sees no other tenant sees it only where all of it is theirs.
-    # Under which mark the author's browser sent it: sent twice it is one draft, and the browser forgets its copy.
-    mark = models.CharField(max_length=64, blank=True)
-    # Those of the edits before it: what was sent under them has arrived too.
-    earlier_marks = models.JSONField(default=list)
     # Counts the edits of what is reviewed (figures, base), not the steps of its life: what an approval is bound to.
     revision = models.PositiveIntegerField(default=1, editable=False)
     # Whether only a platform admin may make these edits, and so approve them.
@@ -103,9 +99,6 @@ class QuotaChange(Versioned):
             models.Index(fields=["cluster", "-id"], name="change_of_cluster"),
             models.Index(fields=["submitted_at"], name="change_waiting", condition=Q(state="waiting")),
             models.Index(fields=["author"], name="change_closed_unseen", condition=Q(closed_unseen=True)),
-        ]
-        constraints = [
-            models.UniqueConstraint(fields=["author", "mark"], condition=~Q(mark=""), name="one_change_of_a_mark")
         ]
 
     def __str__(self) -> str:

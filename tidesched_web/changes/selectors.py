@@ -464,22 +464,6 @@ def written_since(access: Access, cluster: Cluster, version: int) -> list[QuotaC
     return list(written.defer("base", "plan", "failure").order_by("-tree_version")[:20])
 
 
-def sent_under(access: Access, mark: str) -> QuotaChange | None:
-    if access.user_id is None:
-        return None
-    under = Q(mark=mark) | Q(earlier_marks__contains=[mark])
-    return QuotaChange.objects.select_related("cluster").filter(under, author_id=access.user_id).first()
-
-
-def marks_of(access: Access, cluster: Cluster) -> list[str]:
-    """Under which marks the caller's newest changes of a cluster were sent."""
-    if access.user_id is None:
-        return []
-    changes = QuotaChange.objects.filter(author_id=access.user_id, cluster=cluster).exclude(mark="")
-    newest = changes.order_by("-id").values_list("mark", "earlier_marks")[:50]
-    return [mark for last, earlier in newest for mark in (last, *earlier)]
-
-
 def revision_at_version(change: QuotaChange, version: int) -> int:
     rows = ChangeRevision.objects.filter(change=change, version__gte=version).order_by("number")
     found = rows.values_list("number", flat=True).first()

@@ -13,6 +13,7 @@ from tidesched_web.changes.documents import REPLACE, RULES, Fault
 from tidesched_web.changes.tree_document import PLATFORM, Document, key_of, kind_of, parts_of, pointer
 from tidesched_web.common.hints import Hints, cut
 from tidesched_web.common.sentences import gap, listed
+from tidesched_web.common.shown_names import hidden_in
 from tidesched_web.engine.cards import near_card
 from tidesched_web.quota import tide_document
 
@@ -305,3 +306,14 @@ def drained(edits: Mapping[str, Any], live_gangs: Mapping[str, int]) -> Iterator
         if count:
             said = _("It still has %(count)d gangs. Close it and delete it when they have ended.")
             yield Fault(key, "", "not_drained", said % {"count": count}, in_use=count)
+
+
+def misleading_names(
+    before: Mapping[str, Document], after: Mapping[str, Document], edits: Mapping[str, Any]
+) -> Iterator[Fault]:
+    """New names with signs that are not seen; a name that stands there already stays."""
+    for key in sorted(edits):
+        if key in after and kind_of(key) in ("tenant", "project", "business-line"):
+            name = after[key].get("name", "")
+            if name != before.get(key, {}).get("name") and (problem := hidden_in(name)):
+                yield Fault(key, "/name", "misleading_name", problem)

@@ -25,7 +25,7 @@ _HEADLINE = 3
 @page(section="inbox", topics="changes")
 def inbox(this: Page) -> HttpResponse:
     """The reader's own changes that others closed, then those that wait for their approval, the longest first."""
-    need_writer(this, "inbox")
+    need_writer(this)
     found = inbox_to_be_read(this.access)
     for change in found.waiting:
         services.take_turn(change)

@@ -9,20 +9,12 @@ from collections.abc import Callable, Iterable
 from typing import Any, Final, TypeVar
 
 from django.http import HttpRequest, HttpResponse, HttpResponseNotAllowed
-from django.template.loader import render_to_string
 from django.urls import Resolver404, resolve
-from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods
-
-from tidesched_web.common import request_context
-from tidesched_web.common.hints import cut
-from tidesched_web.common.sentences import listed
 
 _View = TypeVar("_View", bound=Callable[..., Any])
 OF_READS: Final = ("GET", "HEAD")
 OF_FORMS: Final = (*OF_READS, "POST")
-# The longest name of a method that an answer repeats.
-_LONGEST = 20
 
 
 def _only(view: _View, methods: Iterable[str]) -> _View:
@@ -52,9 +44,4 @@ def refusal(request: HttpRequest) -> HttpResponse | None:
     methods = getattr(getattr(view, "view_class", view), "methods", OF_READS)
     if request.method in methods:
         return None
-    said = _("This address answers %(methods)s; %(method)s is none of them.")
-    detail = said % {"methods": listed(methods), "method": cut(request.method or "", _LONGEST)}
-    page = render_to_string(
-        "refused.html", {"status": 405, "detail": detail, "request_id": request_context.current().request_id}
-    )
-    return HttpResponseNotAllowed(methods, page)
+    return HttpResponseNotAllowed(methods)

@@ -55,7 +55,7 @@ def _trail(this: Page, found: Queue | None = None) -> list[tuple[str, str]]:
 @takes_forms
 @page(section="queues")
 def queue_new(this: Page) -> HttpResponse:
-    need_writer(this, "queues")
+    need_writer(this)
     projects, lines = list(projects_managed(this.access)), list(lines_managed(this.access))
     asked = this.request.GET.get("owner", "")
     start: dict[str, Any] = {

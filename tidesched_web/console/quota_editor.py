@@ -17,7 +17,6 @@ from tidesched_web.changes.acts import Act, refusal
 from tidesched_web.changes.impact import warm
 from tidesched_web.changes.models import ChangeState, QuotaChange
 from tidesched_web.changes.selectors import (
-    marks_of,
     reading_of,
     surroundings_of,
     tree_version,
@@ -37,7 +36,6 @@ from tidesched_web.console.rights import need_writer
 from tidesched_web.quota.selectors import turned_by_plans, visible_queues_of
 
 MAX_EDITS = 4 * 2**20
-LONGEST_MARK = 64
 
 
 def draft_of(this: Page, text: str | None) -> QuotaChange | None:
@@ -100,7 +98,6 @@ def editor_data(this: Page) -> HttpResponse:
                 whole=access.everything,
                 effective=live["effective"],
             ),
-            "arrived": marks_of(access, cluster),
             "writers": _writers(this, known),
             "words": words(),
             "edits": draft.edits if draft else {},
@@ -162,11 +159,6 @@ def _known(text: str) -> dict[str, Any]:
     return _edits(text) if text else {}
 
 
-def _mark(text: str) -> str:
-    """Under which mark the page sent its edits; what no page of ours would send is none."""
-    return text if len(text) <= LONGEST_MARK and text.isascii() and text.isprintable() else ""
-
-
 @acts_by_post
 @page()
 def check(this: Page) -> HttpResponse:
@@ -189,11 +181,10 @@ def review(this: Page) -> HttpResponse:
         sent: dict[str, Any] = {
             "edits": _edits(this.request.POST.get("edits", "")),
             "known": _known(this.request.POST.get("known", "")),
-            "mark": _mark(this.request.POST.get("mark", "")),
             "access": this.access,
         }
         if draft is None:
-            draft = services.draft(cluster=this.cluster, source="console", **sent)
+            draft = services.draft(cluster=this.cluster, source="console", once=True, **sent)
         else:
             draft = services.edit_draft(change=draft, rebase=True, **sent)
     except DomainError as error:

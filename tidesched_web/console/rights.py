@@ -9,8 +9,7 @@ from dataclasses import dataclass, replace
 
 from django.core.exceptions import PermissionDenied
 from django.http import Http404
-from django.utils.functional import Promise
-from django.utils.translation import gettext_lazy
+from django.utils.translation import gettext as _
 
 from tidesched_web.accounts.models import Tenant
 from tidesched_web.accounts.selectors import visible_tenants
@@ -36,7 +35,7 @@ class Refused(PermissionDenied):
 def need_admin_of(this: Page, tenant_id: int | None) -> None:
     if not manages(this.access, tenant_id):
         tenant = visible_tenants(this.access).filter(pk=tenant_id).first() if tenant_id is not None else None
-        raise Refused(limit_of(this.access, "page", tenant))
+        raise Refused(limit_of(this.access, "tenant", tenant))
 
 
 def need_administrator(this: Page) -> None:
@@ -54,11 +53,13 @@ def writes(access: Access) -> bool:
     return access.administers or bool(access.admin_of)
 
 
-def need_writer(this: Page, what: str = "quota") -> None:
-    """Only for who may change any quota; ``what`` is a key of the table of what is said to others."""
+def need_writer(this: Page) -> None:
     if writes(this.access):
         return
-    limit, own = limit_of(this.access, what), visible_tenants(this.access).filter(pk__in=this.access.tenant_ids)[:2]
+    limit, own = (
+        limit_of(this.access, "writers"),
+        visible_tenants(this.access).filter(pk__in=this.access.tenant_ids)[:2],
+    )
     if limit is not None and len(own) == 1:  # whom a member of one tenant asks is known
         limit = replace(limit, tenant=own[0])
     raise Refused(limit)
@@ -72,70 +73,25 @@ class Limit:
     tenant: Tenant | None = None
 
 
-# What a tenant's admins may do beside platform admins; the second text is for what belongs to no tenant.
-_OF_TENANT: dict[str, tuple[Promise, Promise]] = {
-    "page": (
-        gettext_lazy("Only a platform admin or an admin of tenant %(tenant)s can do this."),
-        gettext_lazy("Only a platform admin can do this."),
-    ),
-    "queue": (
-        gettext_lazy("Only a platform admin or an admin of tenant %(tenant)s can edit, close or delete this queue."),
-        gettext_lazy("Only a platform admin can edit, close or delete this queue: it belongs to no tenant."),
-    ),
-    "project": (
-        gettext_lazy("Only a platform admin or an admin of tenant %(tenant)s can edit this project and its queues."),
-        gettext_lazy("Only a platform admin can edit this project."),
-    ),
-    "tenant": (
-        gettext_lazy(
-            "Only a platform admin or an admin of tenant %(tenant)s can edit the tenant, "
-            "its projects, members and quota."
-        ),
-        gettext_lazy("Only a platform admin can edit tenants."),
-    ),
-    "members": (
-        gettext_lazy(
-            "Only a platform admin or an admin of tenant %(tenant)s can take in members and change their roles."
-        ),
-        gettext_lazy("Only a platform admin can change roles."),
-    ),
-    "own_quota": (
-        gettext_lazy("Only a platform admin or an admin of tenant %(tenant)s can edit its quotas or ask for more."),
-        gettext_lazy("Only a platform admin can edit quotas."),
-    ),
-}
-# What is for platform admins and for the admins of any tenant.
-_OF_WRITERS: dict[str, Promise] = {
-    "quota": gettext_lazy("Only a platform admin, or an admin of the tenant that a quota belongs to, can edit quotas."),
-    "queues": gettext_lazy("Only a platform admin or an admin of a tenant can make queues."),
-    "inbox": gettext_lazy("Only a platform admin or an admin of a tenant can approve changes."),
-}
-# What is for platform admins alone.
-_OF_PLATFORM: dict[str, Promise] = {
-    "tide_plan": gettext_lazy(
-        "Only a platform admin can edit this plan, switch it on or off, or take back what it lends."
-    ),
-    "tide_plans": gettext_lazy("Only a platform admin can make tide plans and edit them."),
-    "delete_tenant": gettext_lazy("Only a platform admin can delete the tenant, or ask for approval of its changes."),
-    "drift": gettext_lazy("Only a platform admin can push an object again, adopt what is live, or ignore it."),
-    "alerts": gettext_lazy("Only a platform admin can acknowledge an alert or mark it as dealt with."),
-}
 # What may become of a change in these states, and what is said of it where the reader may not.
 _ACTS = {ChangeState.WAITING: Act.APPROVE, ChangeState.DRAFT: Act.APPLY, ChangeState.APPROVED: Act.APPLY}
 
 
-def limit_of(access: Access, what: str, tenant: Tenant | None = None) -> Limit | None:
-    """What the reader may not do of ``what`` (a key of the tables above), and who may; None where they may."""
+def limit_of(access: Access, whose: str, tenant: Tenant | None = None) -> Limit | None:
+    """Whom to ask for what the reader may not do; None where they may.
+
+    ``whose``: of a ``tenant``'s admins (without one, the platform's), of ``writers`` (the admins of any tenant), or of
+    the ``platform`` alone.
+    """
     if access.administers:
         return None
-    if what in _OF_PLATFORM:
-        return Limit(str(_OF_PLATFORM[what]))
-    if what in _OF_WRITERS:
-        return None if access.admin_of else Limit(str(_OF_WRITERS[what]))
-    of_tenant, of_platform = _OF_TENANT[what]
-    if tenant is None:
-        return Limit(str(of_platform))
-    return None if manages(access, tenant.pk) else Limit(str(of_tenant) % {"tenant": tenant.name}, tenant)
+    if whose == "writers":
+        text = _("Ask a platform admin or an admin of your tenant to change this.")
+        return None if access.admin_of else Limit(text)
+    if whose == "platform" or tenant is None:
+        return Limit(_("Ask a platform admin to change this."))
+    text = _("Ask a platform admin or an admin of tenant %(tenant)s to change this.") % {"tenant": tenant.name}
+    return None if manages(access, tenant.pk) else Limit(text, tenant)
 
 
 def limit_of_change(access: Access, change: QuotaChange) -> Limit | None:

@@ -211,10 +211,10 @@ def test_a_draft_knows_what_its_editor_saw_in_each_figure(ground):
     ground.carry_out({"queue/acme-online": {"card_quota": {H200: 5}}})
     seen = {"queue/acme-online": {"card_quota": {H200: 6, A100: None}}}
     edits = {"queue/acme-online": {"card_quota": {H200: 4, A100: 1}}}
-    change = ground.draft(edits, known=seen, mark="m1")
+    change = ground.draft(edits, known=seen, once=True)
     stale = changes.plan(change=change, access=ground.access("root"))["stale"]
     assert [(found["field"], found["before"], found["after"]) for found in stale] == [(f"/card_quota/{H200}", 6, 5)]
-    assert ground.draft(edits, known=seen, mark="m1").pk == change.pk, "sent twice it is one draft"
+    assert ground.draft(edits, known=seen, once=True).pk == change.pk, "sent twice it is one draft"
     tenant = {"tenant/rival": {"quota": {"training": {"card_quota": {A100: 1}}}}}
     unset = {"tenant/rival": {"quota": {"training": {"card_quota": {A100: None}}}}}
     other = ground.draft(tenant, known=unset)

@@ -358,18 +358,6 @@ def test_a_change_that_failed_before_it_was_written_can_be_applied_again_and_can
         assert act(client, change, verb, reason="Again.", when="now").state == state
 
 
-def test_a_mark_that_is_none_or_another_drafts_is_passed_over(world) -> None:
-    """A page sends one of its own; whatever comes in its place ends in no error page."""
-    client = client_of(world.admin)
-    for mark in ("a\0b", "ü", "x" * 65):
-        assert drafted(client, LOWER, mark=mark).mark == ""
-    first, second = drafted(client, LOWER, mark="first"), drafted(client, LOWER, mark="second")
-    assert first != second
-    assert drafted(client, LOWER, mark="first", change=str(second.pk)) == second
-    second.refresh_from_db()
-    assert second.mark == "second"
-
-
 def test_who_could_give_way_is_said_once(world) -> None:
     client = client_of(world.admin)
     queue = {

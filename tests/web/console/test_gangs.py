@@ -21,7 +21,7 @@ from tidesched_web.quota.models import NamespaceGrant
 from tidesched_web.scheduling.models import Alert, Reclaim
 from tidesched_web.scheduling.services import ENDS_AFTER, RISES_AFTER
 from tidesched_web.scheduling.tasks import retain
-from tidesched_web.workloads.models import Gang, GangEvent, GangPod, GangRemedy, GangState, ReasonFigures
+from tidesched_web.workloads.models import Gang, GangPod, GangRemedy, GangState, ReasonFigures
 from tidesched_web.workloads.remedies import basis, remedy_of
 from tidesched_web.workloads.remedy_selectors import due_gangs, with_remedies
 
@@ -504,19 +504,6 @@ def test_an_alert_whose_cause_comes_and_goes_is_raised_once(world) -> None:
         retain()
     rows = Alert.objects.filter(code="promise_unused")
     assert [alert.resolved_at for alert in rows] == [None]
-
-
-def test_flips_between_two_reasons_are_one_entry(world) -> None:
-    gang = world.gangs["search/embed-lap2-012"]
-    start = world.cluster.clock() - dt.timedelta(minutes=15)
-    for step in range(20):
-        code = ("WaitingForQuota", "WaitingForCards")[step % 2]
-        at = start + dt.timedelta(seconds=30 * step)
-        GangEvent.objects.create(gang=gang, kind="reason", at=at, wall_at=at, detail={"code": code, "numbers": {}})
-    life = page_of(world, "search/embed-lap2-012").partition('class="life"')[2].partition("</ol>")[0]
-    assert "Alternated 20 times" in life
-    assert "between “Waits for cards” and “Waits for quota”" in life
-    assert life.count("<li>") == 3, "the newest one, the fold, and the submission"
 
 
 def test_a_gang_that_waits_since_it_was_submitted_says_so_once(world) -> None:

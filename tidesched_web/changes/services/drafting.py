@@ -13,7 +13,7 @@ from django.utils.translation import gettext as _
 from tidesched_web.changes.acts import Act, require_act
 from tidesched_web.changes.authority import require_writer
 from tidesched_web.changes.models import ChangeRevision, ChangeState, QuotaChange
-from tidesched_web.changes.selectors import open_draft, sent_under
+from tidesched_web.changes.selectors import open_draft
 from tidesched_web.changes.services.known_plan import is_large, known_plan
 from tidesched_web.changes.services.planning import Plan, plan_of, require_form, require_sound, work_out
 from tidesched_web.changes.services.recording import NOT_APPROVED, announce, locked, move
@@ -29,8 +29,6 @@ SOURCES = ("console", "api", "import", "rollback", "adopt")
 KEEP: Any = object()
 # A look at one of these is worked out anew, and so is what is done with it.
 _PLANNED = (*QuotaChange.OPEN, ChangeState.FAILED)
-# So many marks of a change's earlier edits are kept.
-MARKS = 20
 
 
 def draft(
@@ -43,7 +41,6 @@ def draft(
     apply_at: dt.datetime | None = None,
     rolls_back: QuotaChange | None = None,
     known: Mapping[str, Any] | None = None,
-    mark: str = "",
     versions: Mapping[str, int] | None = None,
     well_formed: bool = False,
     sound: bool = False,
@@ -52,16 +49,13 @@ def draft(
     """Keep edits as a draft. They may still be wrong (the plan says so), but not another's to make.
 
     ``known``: a patch with what the author saw in the edited figures; where that has moved the plan says so.
-    ``mark``: a draft that came under it already is the answer. ``versions``: what the caller looked at, by key; another
-    version of the row refuses it. ``well_formed``: figures that no document can hold are
-    refused at once (`planning.require_form`); ``sound``: so is all that could not be sent as it is. ``once``: a draft
-    of the author's own that says the same is the answer, so what is clicked twice is one draft.
+    ``versions``: what the caller looked at, by key; another version of the row refuses it. ``well_formed``: figures
+    that no document can hold are refused at once (`planning.require_form`); ``sound``: so is all that could not be
+    sent as it is. ``once``: a draft of the author's own that says the same is the answer.
     """
     require_writer(access)
     with transaction.atomic():
         version = lock_tree(cluster.pk)
-        if mark and (sent := sent_under(access, mark)) is not None:
-            return sent
         require_versions(cluster, versions or {})
         require_room_for_open(access)
         plan = work_out(
@@ -86,7 +80,6 @@ def draft(
             apply_at=apply_at,
             rolls_back=rolls_back,
             known=known,
-            mark=mark,
         )
         announce(change)
     return change
@@ -116,19 +109,15 @@ def new_change(
     apply_at: dt.datetime | None = None,
     rolls_back: QuotaChange | None = None,
     known: Mapping[str, Any] | None = None,
-    mark: str = "",
 ) -> QuotaChange:
     """The row of a draft, under the lock of the tree that ``plan`` was worked out on."""
     if source not in SOURCES:
         raise ValueError(f"unknown source {source!r}")
-    if mark and access.user_id is None:
-        mark = ""
     return QuotaChange.objects.create(
         cluster=cluster,
         base_version=plan.tree_version,
         edits=plan.edits,
         base=as_known(base_of(plan.before, plan.edits), known or {}),
-        mark=mark,
         plan=plan.kept(base_version=plan.tree_version),
         reason=stored_reason(reason),
         source=source,
@@ -152,7 +141,6 @@ def edit_draft(
     apply_at: dt.datetime | None = KEEP,
     rebase: bool = False,
     known: Mapping[str, Any] | None = None,
-    mark: str = "",
     seen: Reviewed | None = None,
     well_formed: bool = False,
 ) -> QuotaChange:
@@ -181,9 +169,6 @@ def edit_draft(
             if well_formed:
                 require_form(plan, access=access)
             fields |= _planned(plan, base or {}, known or {}, base_version=tree if rebase else change.base_version)
-        if mark and mark != change.mark and _is_free(mark, change, access):
-            fields["mark"] = mark
-            fields["earlier_marks"] = [one for one in (change.mark, *change.earlier_marks) if one][:MARKS]
         if reason is not None:
             fields["reason"] = stored_reason(reason)
         if apply_at is not KEEP:
@@ -206,12 +191,6 @@ def _planned(plan: Plan, base: Mapping[str, Any], known: Mapping[str, Any], *, b
         "platform_only": plan.platform_only,
         "asks_beyond": bool(plan.asked),
     }
-
-
-def _is_free(mark: str, change: QuotaChange, access: Access) -> bool:
-    """Whether no other change of the author came under this mark: a browser that goes back may send one again."""
-    sent = sent_under(access, mark)
-    return sent is None or sent.pk == change.pk
 
 
 def next_revision(change: QuotaChange, fields: Mapping[str, Any]) -> dict[str, Any]:

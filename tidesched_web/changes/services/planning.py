@@ -42,8 +42,7 @@ from tidesched_web.changes.tree_document import (
     touches,
     unescaped,
 )
-from tidesched_web.changes.tree_names import misleading_names
-from tidesched_web.changes.tree_references import drained, references
+from tidesched_web.changes.tree_references import drained, misleading_names, references
 from tidesched_web.clusters.models import Cluster, ClusterMode
 from tidesched_web.common.card_names import card_label
 from tidesched_web.common.errors import DomainError

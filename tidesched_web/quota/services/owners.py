@@ -9,12 +9,11 @@ from django.db import IntegrityError, transaction
 from django.utils.translation import gettext as _
 
 from tidesched_web.accounts.models import BusinessLine, Project, Tenant
-from tidesched_web.accounts.selectors import names_of_tenants
 from tidesched_web.clusters.models import Cluster
 from tidesched_web.common.errors import DomainError, require_room
 from tidesched_web.common.locking import lock_row
 from tidesched_web.common.sentences import listed
-from tidesched_web.common.shown_names import NamesOfTenants, require_seen
+from tidesched_web.common.shown_names import require_seen
 from tidesched_web.common.validation import check_fields, check_version
 from tidesched_web.quota.dependent_selectors import clusters_with_quota_of, dependents_of, edits_without_quota
 from tidesched_web.quota.services.recording import record
@@ -31,7 +30,7 @@ def ensure_tenant(*, slug: str, actor: str, name: str = "", description: str = "
         slug=slug, defaults={"name": wanted.name, "description": description}
     )
     if created:
-        _require_clear_name(tenant)
+        require_seen(tenant.name)
         after = {"slug": slug, "name": tenant.name}
         record(
             tenant,
@@ -52,7 +51,7 @@ def ensure_project(*, tenant: Tenant, slug: str, actor: str, name: str = "", rea
     check_fields(wanted)
     project, created = Project.objects.get_or_create(tenant=tenant, slug=slug, defaults={"name": wanted.name})
     if created:
-        _require_clear_name(project)
+        require_seen(project.name)
         label, after = f"{tenant.slug}/{slug}", {"tenant": tenant.slug, "slug": slug, "name": project.name}
         record(
             project,
@@ -76,7 +75,7 @@ def ensure_business_line(
     check_fields(wanted)
     line, created = BusinessLine.objects.get_or_create(tenant=tenant, slug=slug, defaults={"name": wanted.name})
     if created:
-        _require_clear_name(line)
+        require_seen(line.name)
         owner = tenant.slug if tenant else None
         record(
             line,
@@ -173,20 +172,9 @@ def _about(row: Owner) -> dict[str, Any]:
     return {"kind": _KIND[type(row)], "label": f"{place}/{row.slug}", "tenant_ids": [row.tenant_id]}
 
 
-def _require_clear_name(row: Owner) -> None:
-    """Refuse a name that readers do not see as it is, and one by which they take a tenant for another one.
-
-    Raises:
-        DomainError: ``misleading_name``.
-    """
-    require_seen(row.name)
-    if isinstance(row, Tenant) and (problem := NamesOfTenants(names_of_tenants()).problem(row.slug, row.name)):
-        raise DomainError.for_field("/name", problem, code="misleading_name")
-
-
 def _create(row: _O, *, actor: str, reason: str, after: dict[str, Any]) -> _O:
     check_fields(row)
-    _require_clear_name(row)
+    require_seen(row.name)
     if not isinstance(row, Tenant):
         text = _("There are %(limit)d of this kind below it already, the most that there may be: delete some first.")
         beside = type(row)._base_manager.filter(tenant=row.tenant)
@@ -215,7 +203,7 @@ def _update(row: Owner, wanted: dict[str, str | None], *, actor: str, version: i
         setattr(row, key, value)
     check_fields(locked)
     if "name" in after:
-        _require_clear_name(locked)
+        require_seen(locked.name)
     locked.version += 1
     locked.save(update_fields=[*after, "version", "updated_at"])
     row.version = locked.version

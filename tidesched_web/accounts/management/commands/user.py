@@ -12,7 +12,6 @@ from django.core.management.base import BaseCommand
 
 from tidesched_web.accounts import selectors, services
 from tidesched_web.accounts.models import PlatformRole, TenantRole
-from tidesched_web.accounts.names import problem_of
 from tidesched_web.common.actors import OPERATOR
 from tidesched_web.common.commands import answers_domain_errors
 from tidesched_web.common.errors import DomainError
@@ -36,13 +35,9 @@ class Command(BaseCommand):
         create.add_argument("--tenant", action="append", default=[], metavar="SLUG[:admin]", help="a member of it")
         password = acts.add_parser("password", help="set a new password")
         password.add_argument("user")
-        acts.add_parser("check", help="name accounts that read like another one or like a part of the system")
 
     @answers_domain_errors
     def handle(self, *args: Any, **options: Any) -> None:
-        if options["act"] == "check":
-            self._check()
-            return
         name = options["user"]
         if options["act"] == "password":
             user = selectors.user_by_name(name)
@@ -64,15 +59,6 @@ class Command(BaseCommand):
         for tenant, role in places:
             services.set_membership(user=user, tenant=tenant, role=role, actor=OPERATOR)
         self.stderr.write(f"made user {user.username}")
-
-    def _check(self) -> None:
-        """Name the accounts of before such names were refused; exit status 1 where there are any."""
-        names = selectors.usernames()
-        problems = [problem for name in names if (problem := problem_of(name, names))]
-        for problem in problems:
-            self.stdout.write(problem)
-        if problems:
-            sys.exit(1)
 
 
 def _place(word: str) -> tuple[Any, str]:
