@@ -9,7 +9,7 @@ from django.utils.translation import get_language
 
 # Chinese signs bring their own blank, on both sides.
 SIGNS = tuple("，、；：。！？（）")
-_TAGS = r"((?:</?(?:a|span|strong)\b[^>]*>)*)"
+_TAGS = r"((?:</?(?:a|code|span|strong)\b[^>]*>)*)"
 _BESIDE_A_SIGN = re.compile(rf"(?<=[{''.join(SIGNS)}]){_TAGS}\s+|\s+{_TAGS}\s*(?=[{''.join(SIGNS)}])")
 
 
