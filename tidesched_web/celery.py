@@ -13,12 +13,9 @@ from celery.signals import (
     celeryd_init,
     task_postrun,
     task_prerun,
-    task_revoked,
     worker_process_init,
     worker_ready,
 )
-
-from tidesched_web.common.late_messages import LateMessages
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "tidesched_web.settings")
 # Where processors are scarce, what is tried out gives way to pages, sessions and pushes; jobs over a day, exports and
@@ -76,13 +73,6 @@ def _make() -> Celery:
 
 
 app = _make()
-late = LateMessages()
-
-
-@task_revoked.connect
-def _count_late(request: Any = None, *, expired: bool = False, **_: object) -> None:
-    if expired:
-        late.note(str(getattr(request, "name", "")))
 
 
 @celeryd_init.connect

@@ -196,8 +196,7 @@ STREAMS_OF_ONE = env.number("STREAMS_OF_ONE", 30)
 # Names and passwords are those of accounts here. A provider (OIDC, SAML) is added by its app of allauth; limits and the
 # audit log hang on the adapter, which it uses too.
 AUTHENTICATION_BACKENDS = ["tidesched_web.accounts.backend.AccountBackend"]
-PASSWORD_HASHERS = ["tidesched_web.common.hashing.Argon2", "tidesched_web.common.hashing.Pbkdf2"]
-PASSWORD_HASHES_AT_ONCE = 2
+PASSWORD_HASHERS = ["tidesched_web.common.hashing.Argon2", "django.contrib.auth.hashers.PBKDF2PasswordHasher"]
 PASSWORD_LENGTH = env.PASSWORD_LENGTH
 AUTH_PASSWORD_VALIDATORS = [
     {"NAME": "django.contrib.auth.password_validation.UserAttributeSimilarityValidator"},
@@ -398,7 +397,7 @@ LOGGING = {
         # One line for each task that comes and goes would be several a second.
         "celery.worker.strategy": {"level": "WARNING"},
         "celery.app.trace": {"level": "WARNING"},
-        # What expired is counted (common.late_messages).
+        # What expired is asked for again by the next message.
         "celery.worker.request": {"level": "WARNING"},
     },
 }

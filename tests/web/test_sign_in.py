@@ -11,16 +11,15 @@ import pytest
 from django.contrib.auth.hashers import PBKDF2PasswordHasher
 from django.contrib.sessions.models import Session
 from django.core.cache import cache
-from django.db import connection
 from django.test import Client
 from django.utils import timezone
 
 from tidesched_web.accounts import services as accounts
-from tidesched_web.accounts.models import LinkKind, User
+from tidesched_web.accounts.models import User
 from tidesched_web.accounts.services import sign_ins
 from tidesched_web.accounts.tasks import record_rest
 from tidesched_web.audit.models import AuditEntry
-from tidesched_web.common import hashing, request_context
+from tidesched_web.common import request_context
 from tidesched_web.common.client_address import client_address
 
 PASSWORD = "correct horse battery staple"
@@ -278,46 +277,6 @@ def test_an_old_hash_becomes_argon2_at_the_next_sign_in(ann):
     ann.refresh_from_db()
     assert ann.password.startswith("argon2$argon2id$")
     assert ann.check_password(PASSWORD)
-
-
-@pytest.fixture
-def in_use(monkeypatch):
-    """A pooled connection, and whether this thread holds it whenever a password is hashed."""
-    options = connection.settings_dict["OPTIONS"]
-    connection.close()
-    monkeypatch.setitem(options, "pool", {"min_size": 1, "max_size": 2, "timeout": 10})
-    seen: list[bool] = []
-
-    def looked(method: Any) -> Any:
-        def look(*args: Any, **kwargs: Any) -> Any:
-            seen.append(connection.connection is not None)
-            return method(*args, **kwargs)
-
-        return look
-
-    for name in ("encode", "verify"):
-        monkeypatch.setattr(hashing.Argon2PasswordHasher, name, looked(getattr(hashing.Argon2PasswordHasher, name)))
-    yield seen
-    connection.close()
-    connection.close_pool()
-
-
-@pytest.mark.django_db(transaction=True)
-def test_no_pooled_connection_is_in_use_while_a_password_is_hashed(in_use):
-    ann = accounts.create_user(username="ann", password=PASSWORD, actor="root")
-    sign_in(fresh())
-    sign_in(fresh(), "nobody-of-this-name")
-    client = Client(REMOTE_ADDR=fresh())
-    client.post("/sign-in/", {"username": "ann", "password": PASSWORD})
-    new = "an even longer password"
-    assert (
-        client.post("/password/", {"old_password": PASSWORD, "new_password": new, "repeated": new}).status_code == 302
-    )
-    _link, secret = accounts.make_link(user=ann, kind=LinkKind.RESET, actor="root")
-    form = {"new_password": new + "!", "repeated": new + "!"}
-    assert Client().post(f"/invite/{secret}/", form).status_code == 302
-    assert len(in_use) >= 6
-    assert not any(in_use)
 
 
 @pytest.mark.parametrize(("peer", "kept"), [("192.0.2.9", True), ("203.0.113.5", False)])

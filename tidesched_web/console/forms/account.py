@@ -9,7 +9,6 @@ from django import forms
 from django.utils.translation import gettext_lazy as _
 
 from tidesched_web.common.time_zones import time_zones
-from tidesched_web.console.forms.long_select import LongSelect
 
 
 class SignInForm(LoginForm):
@@ -72,5 +71,5 @@ class ProfileForm(forms.Form):
         widget=forms.Select(attrs={"class": "form-select"}),
     )
     time_zone = forms.ChoiceField(
-        label=_("Time zone"), required=False, choices=_zones, widget=LongSelect(attrs={"class": "form-select"})
+        label=_("Time zone"), required=False, choices=_zones, widget=forms.Select(attrs={"class": "form-select"})
     )

@@ -14,7 +14,6 @@ from tidesched_web.clusters.models import CardKind
 from tidesched_web.common.card_names import card_label
 from tidesched_web.console.forms.edit import EditForm, reason_field
 from tidesched_web.console.forms.filters import FilterForm
-from tidesched_web.console.forms.long_select import LongSelect
 
 _PLAIN = {"autocomplete": "off", "spellcheck": "false"}
 MOST = 1_000_000_000  # Kubernetes keeps higher values for itself
@@ -172,7 +171,7 @@ class GrantForm(EditForm):
         widget=forms.TextInput(attrs=_PLAIN),
         help_text=_("As it is in the cluster."),
     )
-    queue = forms.ChoiceField(label=_("Queue"), widget=LongSelect)
+    queue = forms.ChoiceField(label=_("Queue"))
     reason = reason_field()
 
     def __init__(self, *args: Any, queues: Iterable[str], **kwargs: Any) -> None:

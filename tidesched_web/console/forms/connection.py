@@ -13,7 +13,6 @@ from tidesched_web.clusters.kubernetes.kubeconfig import MAX_BYTES
 from tidesched_web.clusters.models import ClusterMode
 from tidesched_web.common.time_zones import time_zones
 from tidesched_web.console.forms.edit import EditForm, reason_field
-from tidesched_web.console.forms.long_select import LongSelect
 from tidesched_web.console.forms.owners import name_field, slug_field
 
 _CODE = {"class": "form-control code", "spellcheck": "false", "autocomplete": "off", "wrap": "off"}
@@ -188,7 +187,6 @@ class SettingsForm(EditForm):
         label=_("Time zone"),
         required=False,
         choices=_zones,
-        widget=LongSelect,
         help_text=_("Of the clock in the head, and where a new tide plan begins. Tide plans have zones of their own."),
     )
     reason = reason_field()

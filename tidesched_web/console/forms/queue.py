@@ -16,7 +16,6 @@ from tidesched_web.common.models import ServiceType
 from tidesched_web.common.sentences import listed
 from tidesched_web.console import amounts
 from tidesched_web.console.forms.edit import EditForm, reason_field
-from tidesched_web.console.forms.long_select import LongSelect
 
 MIB, GIB = 2**20, 2**30
 CARD = "card:"
@@ -122,7 +121,6 @@ class QueueForm(QueueEditForm):
     service_type = forms.ChoiceField(label=_("Service type"), choices=ServiceType.choices)
     owner = forms.ChoiceField(
         label=_("Belongs to"),
-        widget=LongSelect,
         help_text=_("An inference queue belongs to a project, a training queue to a business line."),
     )
     pointers: Mapping[str, str] = {
