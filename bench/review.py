@@ -63,15 +63,15 @@ class Recorded:
 
     def _intent(self, size: Size) -> None:
         """The cluster's queues as TideSched has them; the first one may use no card."""
+        from tests import quota_writes
         from tidesched_web.clusters import services as clusters
-        from tidesched_web.quota import services as quota
 
-        line = quota.ensure_business_line(tenant=None, slug="bench", actor="bench")
+        line = quota_writes.ensure_business_line(tenant=None, slug="bench", actor="bench")
         for card in CARDS:
             clusters.ensure_card_type(cluster=self.cluster, name=card, actor="bench", resource=RESOURCE)
         self.cluster.card_types.update(hardware=size.nodes * CARDS_A_NODE // len(CARDS))
         for number in range(QUEUES):
-            quota.create_queue(
+            quota_writes.create_queue(
                 cluster=self.cluster, name=f"queue-{number:02}", service_type="training", business_line=line,
                 card_quota={} if number == 0 else dict.fromkeys(CARDS, self.quota), actor="bench",
             )  # fmt: skip

@@ -6,13 +6,13 @@ from unittest.mock import patch
 from django.utils import timezone
 
 from tests.matrix.expectations import EXPECTED
+from tests.quota_writes import write_tide_plan
 from tidesched_web.accounts.selectors import access_of
 from tidesched_web.audit import segment_services
 from tidesched_web.changes import services as changes
 from tidesched_web.clusters.models import Cluster
 from tidesched_web.jobs.services import enqueue
 from tidesched_web.quota.models import Drift
-from tidesched_web.quota.services.tide_plans import write_tide_plan
 from tidesched_web.scheduling.models import Alert
 
 NIGHT = {

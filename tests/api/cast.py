@@ -15,11 +15,11 @@ import orjson
 from django.test import Client
 from django.utils import timezone
 
+from tests import quota_writes
 from tidesched_web.accounts import services as accounts
 from tidesched_web.accounts.models import ApiToken, PlatformRole, Tenant, User
 from tidesched_web.clusters import services as clusters
 from tidesched_web.clusters.models import CardType, Cluster, Node, PolicyRevision
-from tidesched_web.quota import services as quota
 from tidesched_web.quota.models import NamespaceGrant, Queue
 from tidesched_web.scheduling.models import (
     Decision,
@@ -103,7 +103,7 @@ def build() -> World:
     ):
         world.users[name] = accounts.create_user(username=name, password=None, platform_role=role, actor="tests")
     for slug in ("acme", "rival", "far"):
-        world.tenants[slug] = quota.ensure_tenant(slug=slug, actor="tests")
+        world.tenants[slug] = quota_writes.ensure_tenant(slug=slug, actor="tests")
     for user, tenant, role in (
         ("owner", "acme", "admin"),
         ("teammate", "acme", "member"),
@@ -115,7 +115,7 @@ def build() -> World:
         _cluster(world, slug)
     _queues(world)
     for namespace, queue in (("acme", "acme-online"), ("rival", "rival-online")):
-        quota.ensure_grant(queue=world.queues[queue], namespace=namespace, actor="tests")
+        quota_writes.ensure_grant(queue=world.queues[queue], namespace=namespace, actor="tests")
     world.grant = NamespaceGrant.objects.get(namespace="acme")
     _gangs(world)
     _sessions(world)
@@ -141,22 +141,22 @@ def _cluster(world: World, slug: str) -> None:
     PolicyRevision.objects.create(
         cluster=cluster, number=1, text='actions: "enqueue, allocate, reclaim"\n', valid=True, created_by="tests"
     )
-    quota.ensure_default_priority_classes(cluster=cluster, actor="tests")
+    quota_writes.ensure_default_priority_classes(cluster=cluster, actor="tests")
 
 
 def _queues(world: World) -> None:
     for tenant, cluster in (("acme", "east"), ("rival", "east"), ("far", "west")):
         owner, where = world.tenants[tenant], world.clusters[cluster]
-        project = quota.ensure_project(tenant=owner, slug=f"{tenant}-chat", actor="tests")
-        line = quota.ensure_business_line(tenant=owner, slug=f"{tenant}-research", actor="tests")
-        quota.set_card_quota(
+        project = quota_writes.ensure_project(tenant=owner, slug=f"{tenant}-chat", actor="tests")
+        line = quota_writes.ensure_business_line(tenant=owner, slug=f"{tenant}-research", actor="tests")
+        quota_writes.set_card_quota(
             cluster=where, owner=owner, service_type="inference", cards={H200: 8, A100: 2}, actor="tests"
         )
-        world.queues[f"{tenant}-online"] = quota.create_queue(
+        world.queues[f"{tenant}-online"] = quota_writes.create_queue(
             cluster=where, name=f"{tenant}-online", service_type="inference", project=project,
             card_quota={H200: 6, A100: 1}, cpu_milli=32_000, memory_mib=1024, actor="tests",
         )  # fmt: skip
-        world.queues[f"{tenant}-train"] = quota.create_queue(
+        world.queues[f"{tenant}-train"] = quota_writes.create_queue(
             cluster=where, name=f"{tenant}-train", service_type="training", business_line=line,
             card_quota={H200: 8}, actor="tests",
         )  # fmt: skip

@@ -11,6 +11,7 @@ from typing import Any
 
 from django.utils import timezone
 
+from tests import quota_writes
 from tests.api.cast import A100, H200
 from tests.matrix.expectations import ELSEWHERE
 from tests.matrix.stage import Stage, address, routes
@@ -21,7 +22,6 @@ from tidesched_web.api.document.examples import BASE_VERSION, DRIFT_IDS, VERSION
 from tidesched_web.changes import services as changes
 from tidesched_web.changes.models import ChangeState, QuotaChange
 from tidesched_web.clusters.models import CardType, Cluster
-from tidesched_web.quota import services as quota
 from tidesched_web.quota.models import Drift, PriorityClass, Queue, TidePlan
 from tidesched_web.scheduling.models import Alert
 
@@ -34,12 +34,12 @@ class Story(Stage):
         world = self.world
         acme, east = world.tenants["acme"], world.clusters["east"]
         self.admin = access_of(world.users["admin"])
-        chat = quota.ensure_project(tenant=acme, slug="chat", actor="tests")
+        chat = quota_writes.ensure_project(tenant=acme, slug="chat", actor="tests")
         self.idle: dict[str, int] = {
-            "projects": quota.ensure_project(tenant=acme, slug="idle", actor="tests").pk,
-            "business-lines": quota.ensure_business_line(tenant=acme, slug="idle", actor="tests").pk,
-            "tenants": quota.ensure_tenant(slug="idle", actor="tests").pk,
-            "queues": quota.create_queue(
+            "projects": quota_writes.ensure_project(tenant=acme, slug="idle", actor="tests").pk,
+            "business-lines": quota_writes.ensure_business_line(tenant=acme, slug="idle", actor="tests").pk,
+            "tenants": quota_writes.ensure_tenant(slug="idle", actor="tests").pk,
+            "queues": quota_writes.create_queue(
                 cluster=east, name="idle", service_type="inference", project=chat, card_quota={}, actor="tests"
             ).pk,
             "card-types": CardType.objects.create(cluster=east, name="NVIDIA-L40S", discovered=False).pk,

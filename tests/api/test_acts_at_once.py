@@ -6,6 +6,7 @@ import threading
 import pytest
 from django.db import connections
 
+from tests import quota_writes
 from tests.api.cast import ApiClient, live_tokens
 from tests.web.changes import ground as ground_module
 from tests.web.changes.ground import H200
@@ -66,8 +67,8 @@ NEW = {"service_type": "training", "tenant": "brief", "business_line": "works"}
 def test_a_tenant_that_another_cluster_deletes_meanwhile_is_a_conflict(monkeypatch, edits, step):
     """All clusters share the tenants, and the lock of a tree holds none of them."""
     ground = ground_module.build()
-    brief = quota.ensure_tenant(slug="brief", actor="tests")
-    quota.ensure_business_line(tenant=brief, slug="works", actor="tests")
+    brief = quota_writes.ensure_tenant(slug="brief", actor="tests")
+    quota_writes.ensure_business_line(tenant=brief, slug="works", actor="tests")
     module, made = getattr(writing, step), []
 
     def delete():

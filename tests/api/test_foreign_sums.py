@@ -8,15 +8,15 @@ import re
 import pytest
 from django.utils import timezone
 
+from tests import quota_writes
 from tests.api.cast import A100, H200
 from tests.api.test_quota_changes import act, drafted
 from tests.api.test_tide_plans import ALWAYS
+from tests.quota_writes import write_tide_plan
 from tidesched_web.changes.models import QuotaChange
 from tidesched_web.changes.services import apply_due
 from tidesched_web.clusters.models import CardType
-from tidesched_web.quota import services as quota
 from tidesched_web.quota.models import CardQuota, Queue
-from tidesched_web.quota.services.tide_plans import write_tide_plan
 
 # The rival's ceiling of 7 and the 1,015 that acme asks for.
 ASKED, SUM = 1015, 1022
@@ -164,7 +164,7 @@ def test_an_hour_of_a_tide_plan_without_room_is_refused_without_the_sum_and_the_
     write_tide_plan(cluster=unlimited.clusters["east"], name="nights-of-all", document=document, actor="tests")
     if ceiling:
         CardType.objects.filter(name=H200).update(hardware=24)
-        quota.set_card_quota(
+        quota_writes.set_card_quota(
             cluster=unlimited.clusters["east"], owner=unlimited.tenants["acme"], service_type="inference",
             cards={H200: ceiling, A100: 2}, actor="tests",
         )  # fmt: skip
@@ -181,7 +181,7 @@ def test_an_hour_of_a_tide_plan_without_room_is_refused_without_the_sum_and_the_
 
 
 def test_the_form_of_a_queue_says_what_is_left_of_ones_own_ceiling_alone(unlimited):
-    quota.ensure_project(tenant=unlimited.tenants["acme"], slug="acme-more", actor="tests")
+    quota_writes.ensure_project(tenant=unlimited.tenants["acme"], slug="acme-more", actor="tests")
     shown = [unlimited.client(who).get("/clusters/east/new/queue/").content.decode() for who in ("owner", "admin")]
     options = [[line for line in page.split("<option") if "acme-more" in line] for page in shown]
     assert ["left" in "".join(found) for found in options] == [False, True], options

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from tests import quota_writes
 from tests.api.cast import H200
 from tests.api.test_quota_changes import act
 from tidesched_web.accounts.models import Project
@@ -15,7 +16,7 @@ from tidesched_web.quota.models import CardQuota
 @pytest.fixture
 def project(world) -> Project:
     made = quota.create_project(tenant=world.tenants["acme"], slug="lab", actor="tests")
-    quota.set_card_quota(
+    quota_writes.set_card_quota(
         cluster=world.clusters["east"], owner=made, service_type="inference", cards={H200: 2}, actor="tests"
     )
     return made

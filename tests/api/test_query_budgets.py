@@ -11,12 +11,12 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
+from tests import quota_writes
 from tests.api.addresses import OPERATIONS, address
 from tests.api.cast import ApiClient
 from tests.matrix.expectations import EXPECTED
 from tests.matrix.stage import PEOPLE
 from tidesched_web.accounts.models import ApiToken
-from tidesched_web.quota import services as quota
 from tidesched_web.scheduling.models import Reclaim, ReclaimVictim
 from tidesched_web.workloads.models import Gang
 
@@ -78,9 +78,11 @@ def test_many_rows_cost_no_more_queries_than_two(world, name):
 def multiply(world):
     acme, east = world.tenants["acme"], world.clusters["east"]
     for index in range(3):
-        project = quota.ensure_project(tenant=acme, slug=f"more-{index}", actor="tests")
-        quota.ensure_business_line(tenant=acme, slug=f"more-{index}", actor="tests")
-        quota.create_queue(cluster=east, name=f"more-{index}", service_type="inference", project=project, actor="tests")
+        project = quota_writes.ensure_project(tenant=acme, slug=f"more-{index}", actor="tests")
+        quota_writes.ensure_business_line(tenant=acme, slug=f"more-{index}", actor="tests")
+        quota_writes.create_queue(
+            cluster=east, name=f"more-{index}", service_type="inference", project=project, actor="tests"
+        )
         world.token("teammate", "quota:read", tenant="acme")
         gang = world.gangs["web"]
         gang.pk, gang.uid = None, f"more-{index}"

@@ -8,6 +8,7 @@ from django.utils import timezone
 from tests.api.addresses import NIGHT
 from tests.api.cast import A100, H200, ApiClient
 from tests.api.test_quota_changes import EDITS, act, drafted
+from tests.quota_writes import write_tide_plan
 from tidesched_web.accounts import services as accounts
 from tidesched_web.accounts.independence_selectors import standings_of
 from tidesched_web.accounts.models import Membership, PlatformRole, Project, User
@@ -16,7 +17,6 @@ from tidesched_web.changes.services import apply_due
 from tidesched_web.clusters.models import CardType, Cluster
 from tidesched_web.clusters.selectors import newest_policy
 from tidesched_web.quota.models import CardQuota, NamespaceGrant, Queue
-from tidesched_web.quota.services.tide_plans import write_tide_plan
 
 OTHER = {"queue/acme-online": {"card_quota": {H200: 2}}}
 

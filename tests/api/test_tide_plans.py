@@ -7,12 +7,12 @@ from jsonschema import Draft202012Validator
 
 from tests.api.addresses import NIGHT
 from tests.api.cast import H200
+from tests.quota_writes import write_tide_plan
 from tidesched_web.api.document.served import document
 from tidesched_web.audit.models import AuditEntry
 from tidesched_web.clusters.models import Cluster
 from tidesched_web.quota import tide_overlaps
 from tidesched_web.quota.models import TidePlan, TideStep
-from tidesched_web.quota.services.tide_plans import write_tide_plan
 
 ALL = ["mon", "tue", "wed", "thu", "fri", "sat", "sun"]
 ALWAYS = NIGHT | {"name": "always", "days": ALL, "start": "00:00", "end": "24:00"}

@@ -15,6 +15,7 @@ import pytest
 from celery import Celery
 from django.db import connection
 
+from tests import quota_writes
 from tests.cluster.workers import Broker, Worker
 from tests.kube.fault_proxy import Fault, FaultProxy
 from tests.kube.real_server import RealServer
@@ -23,7 +24,6 @@ from tests.waiting import until
 from tests.web.pipeline.stage import Stage
 from tidesched_web.accounts.models import BusinessLine
 from tidesched_web.celery import broker_url
-from tidesched_web.quota import services as quota
 from tidesched_web.quota.models import Queue, SyncState
 from tidesched_web.quota.waking import PUSH_TASK
 from tidesched_web.scheduling.models import ClusterLease, Decision, DecisionState, Reclaim, ReclaimState
@@ -170,7 +170,7 @@ def test_a_push_is_finished_by_another_worker(scene: Scene) -> None:
     """Each queue is written once, also the one whose write was never answered."""
     line = BusinessLine.objects.get(slug="research")
     for index in range(QUEUES):
-        quota.create_queue(
+        quota_writes.create_queue(
             cluster=scene.stage.cluster,
             name=f"more-{index:02}",
             service_type="training",

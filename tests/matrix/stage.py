@@ -19,7 +19,9 @@ from django.urls import get_resolver
 from django.urls.resolvers import URLPattern, URLResolver
 from django.utils import timezone
 
+from tests import quota_writes
 from tests.api import cast
+from tests.quota_writes import write_tide_plan
 from tidesched_web.accounts import services as accounts
 from tidesched_web.accounts.models import AccessLink, ApiToken, Membership
 from tidesched_web.accounts.selectors import access_of
@@ -30,9 +32,7 @@ from tidesched_web.clusters import connection_services
 from tidesched_web.clusters.connection_input import by_token
 from tidesched_web.clusters.models import Cluster
 from tidesched_web.jobs.services import enqueue
-from tidesched_web.quota import services as quota
 from tidesched_web.quota.models import Drift
-from tidesched_web.quota.services.tide_plans import write_tide_plan
 from tidesched_web.scheduling.models import Alert
 from tidesched_web.workloads.models import Gang
 
@@ -231,12 +231,12 @@ def _objects(world: cast.World) -> dict[str, int]:
 def _of_platform(world: cast.World) -> dict[str, int]:
     """A training queue of no tenant in the shared cluster, with a gang, a namespace and a drift."""
     east = world.clusters["east"]
-    line = quota.ensure_business_line(tenant=None, slug="commons-line", actor="tests")
-    queue = quota.create_queue(
+    line = quota_writes.ensure_business_line(tenant=None, slug="commons-line", actor="tests")
+    queue = quota_writes.create_queue(
         cluster=east, name="commons-train", service_type="training", business_line=line, card_quota={cast.A100: 2},
         actor="tests",
     )  # fmt: skip
-    quota.ensure_grant(queue=queue, namespace="commons", actor="tests")
+    quota_writes.ensure_grant(queue=queue, namespace="commons", actor="tests")
     now = timezone.now()
     gang = Gang.objects.create(
         cluster=east, namespace="commons", name="commons-llm", uid="uid-spare", queue=queue, queue_name=queue.name,

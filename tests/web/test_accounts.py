@@ -9,12 +9,12 @@ from django.core.management.base import CommandError
 from django.db import connections
 from django.test import Client
 
+from tests import quota_writes
 from tidesched_web.accounts import services as accounts
 from tidesched_web.accounts.models import ApiToken, PlatformRole, User
 from tidesched_web.accounts.selectors import access_of
 from tidesched_web.audit.models import AuditEntry
 from tidesched_web.common.errors import DomainError
-from tidesched_web.quota import services as quota
 
 PASSWORD = "correct horse battery staple"
 
@@ -31,7 +31,7 @@ def command(*words, **options):
 
 
 def test_the_token_command_prints_the_token_and_nothing_else(ann):
-    quota.ensure_tenant(slug="acme", actor="root")
+    quota_writes.ensure_tenant(slug="acme", actor="root")
     accounts.set_membership(user=ann, tenant=ann.tenants.model.objects.get(), role="member", actor="root")
     printed = command(
         "token",
@@ -77,7 +77,7 @@ def test_bad_input_of_the_token_command_is_exit_status_2(ann, words, message):
 
 
 def test_the_user_command_makes_members_and_service_accounts(db, monkeypatch):
-    quota.ensure_tenant(slug="acme", actor="root")
+    quota_writes.ensure_tenant(slug="acme", actor="root")
     monkeypatch.setenv("TIDESCHED_PASSWORD", PASSWORD)
     command("user", "create", "ann", "--tenant", "acme:admin", "--role", "auditor")
     ann = User.objects.get(username="ann")
@@ -123,7 +123,7 @@ def test_two_first_starts_make_one_admin():
 
 
 def test_rights_of_roles(ann):
-    tenant = quota.ensure_tenant(slug="acme", actor="root")
+    tenant = quota_writes.ensure_tenant(slug="acme", actor="root")
     accounts.set_membership(user=ann, tenant=tenant, role="admin", actor="root")
     access = access_of(ann)
     assert (access.everything, access.administers, access.admin_of) == (False, False, {tenant.pk})
@@ -134,7 +134,7 @@ def test_rights_of_roles(ann):
 
 
 def test_the_same_membership_again_writes_no_entry(ann):
-    tenant = quota.ensure_tenant(slug="acme", actor="root")
+    tenant = quota_writes.ensure_tenant(slug="acme", actor="root")
     for _ in range(2):
         accounts.set_membership(user=ann, tenant=tenant, role="member", actor="root")
     assert AuditEntry.objects.filter(action="membership.set").count() == 1

@@ -4,6 +4,7 @@ import pytest
 from django.test import Client
 from django.utils import timezone
 
+from tests import quota_writes
 from tests.cluster.servers import SimulatedServer
 from tidesched_web.accounts.models import User
 from tidesched_web.accounts.selectors import access_of
@@ -14,7 +15,6 @@ from tidesched_web.changes.selectors import read_tree
 from tidesched_web.clusters import services as clusters
 from tidesched_web.clusters.kubernetes.paths import QUEUE
 from tidesched_web.clusters.models import CardType, Cluster, ConnectionKind
-from tidesched_web.quota import services as quota
 from tidesched_web.quota.models import Queue
 from tidesched_web.quota.tasks import push_pending
 
@@ -45,7 +45,7 @@ def test_an_adopted_queue_keeps_what_nobody_here_writes(db, server):
     token = server.token_file.read_text(encoding="utf-8").strip()
     cluster = clusters.create(name="East", slug="east", api_url=server.url, token=token, mode="quota", actor="root")
     CardType.objects.create(cluster=cluster, name="NVIDIA-H200", hardware=16, last_seen_at=timezone.now())
-    quota.ensure_business_line(tenant=None, slug="research", actor="root")
+    quota_writes.ensure_business_line(tenant=None, slug="research", actor="root")
     admin = access_of(create_user(username="ann", password=None, platform_role="admin", actor="root"))
 
     tree = read_tree(cluster)
@@ -112,7 +112,7 @@ def stock(db, server, monkeypatch):
     CardType.objects.create(
         cluster=cluster, name="NVIDIA-H200", resource="nvidia.com/gpu", hardware=16, last_seen_at=timezone.now()
     )
-    quota.ensure_business_line(tenant=None, slug="research", actor="root")
+    quota_writes.ensure_business_line(tenant=None, slug="research", actor="root")
     return cluster, client, access_of(create_user(username="ann", password=None, platform_role="admin", actor="root"))
 
 

@@ -15,13 +15,13 @@ from django.core.management import call_command
 from django.db import connection, connections, transaction
 from django.test import AsyncClient, Client
 
+from tests import quota_writes
 from tidesched_web.accounts import services as accounts
 from tidesched_web.accounts.models import PlatformRole, Tenant
 from tidesched_web.audit import services as audit
 from tidesched_web.audit.models import AuditEntry, AuditHead
 from tidesched_web.audit.verification import verify_all, verify_chain
 from tidesched_web.common import request_context
-from tidesched_web.quota import services as quota
 
 
 def entry(number=1, **facts):
@@ -152,7 +152,7 @@ def test_sixteen_writers_make_one_chain_without_gap_and_a_rolled_back_one_leaves
 
 @pytest.fixture
 def readers(db):
-    tenants = [quota.ensure_tenant(slug=slug, actor="root") for slug in ("acme", "rival")]
+    tenants = [quota_writes.ensure_tenant(slug=slug, actor="root") for slug in ("acme", "rival")]
     people = {}
     for name, role in (("auditor", PlatformRole.AUDITOR), ("member", ""), ("nobody", "")):
         people[name] = accounts.create_user(username=name, password=None, platform_role=role, actor="root")

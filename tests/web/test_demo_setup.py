@@ -117,13 +117,13 @@ def test_the_stored_clock_follows_the_clusters(db, demo_server):
 
 
 def test_what_is_edited_later_goes_with_the_next_push(db, demo_server):
-    from tidesched_web.quota import services as quota
+    from tests import quota_writes
     from tidesched_web.quota.tasks import push_pending
 
     setup(demo_server)
     client = demo_server.client()
     queue = Queue.objects.get(name="borealis-chat")
-    quota.set_card_quota(cluster=queue.cluster, owner=queue, cards={"NVIDIA-H200": 40}, actor="root")
+    quota_writes.set_card_quota(cluster=queue.cluster, owner=queue, cards={"NVIDIA-H200": 40}, actor="root")
     queue.refresh_from_db()
     assert queue.sync_state == "pending"
     push_pending()
@@ -132,12 +132,12 @@ def test_what_is_edited_later_goes_with_the_next_push(db, demo_server):
     live = client.get(QUEUE.path(name="borealis-chat"))
     assert live["metadata"]["annotations"]["volcano.sh/card.quota"] == '{"NVIDIA-H200":40}'
 
-    quota.ensure_priority_class(cluster=queue.cluster, name="pc-batch", value=10_000, actor="root")
+    quota_writes.ensure_priority_class(cluster=queue.cluster, name="pc-batch", value=10_000, actor="root")
     push_pending()
     assert client.get(PRIORITY_CLASS.path(name="pc-batch"))["value"] == 10_000
 
     demo_server.kill()
-    quota.set_card_quota(cluster=queue.cluster, owner=queue, cards={"NVIDIA-H200": 41}, actor="root")
+    quota_writes.set_card_quota(cluster=queue.cluster, owner=queue, cards={"NVIDIA-H200": 41}, actor="root")
     push_pending()
     queue.refresh_from_db()
     assert queue.sync_state == "pending"
@@ -149,7 +149,7 @@ def test_what_is_edited_later_goes_with_the_next_push(db, demo_server):
 
 
 def test_a_tide_plan_is_pushed_by_what_holds_now_and_taken_back_at_its_end(db, demo_server):
-    from tidesched_web.quota.services.tide_plans import write_tide_plan
+    from tests.quota_writes import write_tide_plan
     from tidesched_web.quota.tasks import push_pending
 
     setup(demo_server)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from tests import quota_writes
 from tidesched_web.accounts import services as accounts
 from tidesched_web.accounts.models import Membership, Project, Tenant
 from tidesched_web.audit.models import AuditEntry
@@ -55,10 +56,10 @@ def test_what_has_queues_stays_and_the_rest_goes_along() -> None:
     member = accounts.create_user(username="mei", password=None, actor=ACTOR)
     accounts.set_membership(user=member, tenant=acme, role="member", actor=ACTOR)
     for owner in (acme, project):
-        quota.set_card_quota(
+        quota_writes.set_card_quota(
             cluster=cluster, owner=owner, service_type="inference", cards={"NVIDIA-H200": 4}, actor=ACTOR
         )
-    queue = quota.create_queue(
+    queue = quota_writes.create_queue(
         cluster=cluster, name="chat-online", service_type="inference", project=project, actor=ACTOR
     )
     for act, row in ((quota.delete_tenant, {"tenant": acme}), (quota.delete_project, {"project": project})):

@@ -10,7 +10,9 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
+from tests import quota_writes
 from tests.cluster.servers import SimulatedServer
+from tests.quota_writes import write_tide_plan
 from tests.web.test_tide import layer
 from tests.web.test_tide_plans import NIGHT, NOON, H, clock
 from tidesched_web.changes.server_check import server_check
@@ -19,11 +21,9 @@ from tidesched_web.clusters.kubernetes.client import APPLY_PATCH, MERGE_PATCH
 from tidesched_web.clusters.kubernetes.paths import PRIORITY_CLASS, QUEUE
 from tidesched_web.clusters.kubernetes.pressure import run_all
 from tidesched_web.clusters.models import Cluster, ConnectionKind
-from tidesched_web.quota import services as quota
 from tidesched_web.quota.models import Drift, PushedObject, Queue, TidePlan, TideStep
 from tidesched_web.quota.services.push import push_cluster, push_pending
 from tidesched_web.quota.services.push_object import bring
-from tidesched_web.quota.services.tide_plans import write_tide_plan
 from tidesched_web.quota.services.tide_steps import delete_old_steps
 from tidesched_web.quota.tide_selectors import document_of
 from tidesched_web.workloads.models import Gang
@@ -53,18 +53,18 @@ class Ground:
         self.cluster = clusters.create(
             name=f"push-{mark}", api_url=server.url, actor="test", mode=mode, token=server.token, simulated=True
         )
-        tenant = quota.ensure_tenant(slug="acme", actor="test")
-        self.line = quota.ensure_business_line(tenant=tenant, slug="research", actor="test")
+        tenant = quota_writes.ensure_tenant(slug="acme", actor="test")
+        self.line = quota_writes.ensure_business_line(tenant=tenant, slug="research", actor="test")
         clusters.ensure_card_type(cluster=self.cluster, name="NVIDIA-H200", actor="test", resource="nvidia.com/gpu")
         self.cluster.card_types.update(hardware=10_000)
         self.names = [f"a-{mark}", f"b-{mark}"]
         for name in self.names:
             self.queue(name)
         self.pc = f"pc-{mark}"
-        quota.ensure_priority_class(cluster=self.cluster, name=self.pc, value=70_000, actor="test")
+        quota_writes.ensure_priority_class(cluster=self.cluster, name=self.pc, value=70_000, actor="test")
 
     def queue(self, name):
-        quota.create_queue(
+        quota_writes.create_queue(
             cluster=self.cluster, name=name, service_type="training", card_quota={"NVIDIA-H200": 8}, actor="test",
             business_line=self.line,
         )  # fmt: skip
@@ -209,7 +209,7 @@ def test_where_card_quotas_are_passed_over_each_resource_is_limited_by_the_sum_o
     ground.push(queues_named=ground.names[1:])
     limited = client.get(QUEUE.path(name=ground.names[1]))["spec"]["capability"]
     assert limited == {"nvidia.com/gpu": "8"}, "a second model under the same resource takes no limit away"
-    quota.set_card_quota(
+    quota_writes.set_card_quota(
         cluster=ground.cluster, owner=ground.row(ground.names[1]), service_type="training",
         cards={"NVIDIA-H200": 8, "NVIDIA-H800": 3}, actor="test",
     )  # fmt: skip
@@ -360,7 +360,7 @@ def test_an_edit_of_a_queues_own_cards_is_a_step_where_an_open_layer_adds_to_the
     nights(ground, act, cards)
     ground.push()
     assert len(kept(ground)) == 1
-    quota.set_card_quota(cluster=ground.cluster, owner=ground.row(ground.names[0]), cards={H: 10}, actor="tests")
+    quota_writes.set_card_quota(cluster=ground.cluster, owner=ground.row(ground.names[0]), cards={H: 10}, actor="tests")
     ground.push()
     assert kept(ground)[1:] == steps
 
@@ -372,7 +372,7 @@ def test_a_cluster_that_this_process_cannot_reach_keeps_no_other_from_being_push
         Cluster.objects.filter(pk=first.pk).update(credentials=b"sealed elsewhere", credentials_key_id="0123456789ab")
     else:
         Cluster.objects.filter(pk=first.pk).update(connection_kind=ConnectionKind.IN_CLUSTER)
-    quota.create_queue(
+    quota_writes.create_queue(
         cluster=first,
         name="left-alone",
         service_type="training",
@@ -394,7 +394,7 @@ def test_a_cluster_that_this_process_cannot_reach_keeps_no_other_from_being_push
 
 def test_a_failure_of_our_own_at_one_cluster_keeps_no_other_from_being_pushed_to(ground, monkeypatch):
     first = Cluster.objects.create(name="aaa", slug="aaa", mode="quota", api_url="http://127.0.0.1:9")
-    quota.create_queue(
+    quota_writes.create_queue(
         cluster=first,
         name="left-alone",
         service_type="training",

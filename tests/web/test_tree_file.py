@@ -12,6 +12,7 @@ from django.utils import timezone
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from tests import quota_writes
 from tidesched_web.changes import tree_file
 from tidesched_web.changes.documents import canonical
 from tidesched_web.changes.models import QuotaChange
@@ -21,7 +22,6 @@ from tidesched_web.changes.tree_import import edits_to
 from tidesched_web.clusters import services as clusters
 from tidesched_web.clusters.models import CardType, Cluster
 from tidesched_web.common.errors import DomainError
-from tidesched_web.quota import services as quota
 from tidesched_web.quota.models import Queue
 
 CARDS = ("NVIDIA-H200", "NVIDIA-H200/mig-1g.18gb-mixed", "NVIDIA-H800/mps-80g*1/2", "yes", "1e3", "0x10")
@@ -160,16 +160,16 @@ def cluster(db):
     made = clusters.create(name="East", slug="east", api_url="https://10.0.0.1:6443", actor="root", token="secret")
     for name, hardware in (("NVIDIA-H200", 16), ("NVIDIA-A100", 8)):
         CardType.objects.create(cluster=made, name=name, hardware=hardware, last_seen_at=timezone.now())
-    tenant = quota.ensure_tenant(slug="acme", name="Acme: the company", actor="root")
-    project = quota.ensure_project(tenant=tenant, slug="chat", actor="root")
-    line = quota.ensure_business_line(tenant=None, slug="research", actor="root")
-    queue = quota.create_queue(
+    tenant = quota_writes.ensure_tenant(slug="acme", name="Acme: the company", actor="root")
+    project = quota_writes.ensure_project(tenant=tenant, slug="chat", actor="root")
+    line = quota_writes.ensure_business_line(tenant=None, slug="research", actor="root")
+    queue = quota_writes.create_queue(
         cluster=made, name="online", service_type="inference", project=project, card_quota={"NVIDIA-H200": 4},
         actor="root",
     )  # fmt: skip
-    quota.create_queue(cluster=made, name="offline", service_type="training", business_line=line, actor="root")
-    quota.ensure_default_priority_classes(cluster=made, actor="root")
-    quota.ensure_grant(queue=queue, namespace="chat", actor="root")
+    quota_writes.create_queue(cluster=made, name="offline", service_type="training", business_line=line, actor="root")
+    quota_writes.ensure_default_priority_classes(cluster=made, actor="root")
+    quota_writes.ensure_grant(queue=queue, namespace="chat", actor="root")
     return made
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from django.http import Http404, HttpResponse
 from django.shortcuts import redirect
 from django.urls import reverse
@@ -22,7 +24,9 @@ from tidesched_web.console.paging import paged
 from tidesched_web.console.rights import need_administrator
 from tidesched_web.quota.models import PriorityClass
 from tidesched_web.quota.selectors import visible_priority_classes
-from tidesched_web.quota.services import DEFAULT_PRIORITY_CLASSES
+
+# The four levels of the founding documents.
+DEFAULT_PRIORITY_CLASSES: Final = {"pc-high": 80000, "pc-medium": 60000, "pc-normal": 40000, "pc-low": 20000}
 
 
 @page(section="priority_classes")

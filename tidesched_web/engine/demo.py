@@ -8,7 +8,14 @@ from scheduler_core.serde.kubernetes import SnapshotBuilder
 from scheduler_core.serde.policy.founding import FOUNDING_POLICY
 from scheduler_core.simulator.demo import START, tide_level
 from scheduler_core.simulator.demo_nodes import demo_nodes
-from scheduler_core.simulator.demo_tenancy import BUSINESS_LINES, QUEUES, TENANTS, DemoQueue
+from scheduler_core.simulator.demo_tenancy import (
+    BUSINESS_LINES,
+    QUEUES,
+    TENANTS,
+    DemoBusinessLine,
+    DemoQueue,
+    DemoTenant,
+)
 from scheduler_core.simulator.manifests import node_manifest
 from scheduler_core.simulator.medium_nodes import hall_nodes
 from scheduler_core.simulator.medium_tenancy import BUSINESS_LINES as HALL_BUSINESS_LINES
@@ -17,7 +24,7 @@ from scheduler_core.simulator.medium_tenancy import queues as hall_queues
 
 __all__ = [
     "BUSINESS_LINES", "FOUNDING_POLICY", "HALL_BUSINESS_LINES", "HALL_TENANTS", "QUEUES", "START", "TENANTS",
-    "DemoQueue", "card_types", "hall_queues", "hardware", "tide_level",
+    "DemoBusinessLine", "DemoQueue", "DemoTenant", "card_types", "hall_queues", "hardware", "tide_level",
 ]  # fmt: skip
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from django.utils import timezone
 
+from tests import quota_writes
 from tidesched_web.accounts import services as accounts
 from tidesched_web.accounts.models import PlatformRole, Tenant, User
 from tidesched_web.accounts.selectors import access_of
@@ -15,7 +16,6 @@ from tidesched_web.changes import services as changes
 from tidesched_web.changes.selectors import read_tree
 from tidesched_web.clusters.models import CardType, Cluster
 from tidesched_web.common.permissions import Access
-from tidesched_web.quota import services as quota
 
 NOON = dt.datetime(2026, 3, 4, 12, tzinfo=dt.UTC)
 H200, A100 = "NVIDIA-H200", "NVIDIA-A100"
@@ -66,15 +66,17 @@ def build(*, mode: str = "observe", api_url: str = "https://10.0.0.1:6443", **mo
     ):
         ground.users[name] = accounts.create_user(username=name, password=None, platform_role=role, actor="tests")
     for slug in ("acme", "rival"):
-        tenant = ground.tenants[slug] = quota.ensure_tenant(slug=slug, actor="tests")
-        project = quota.ensure_project(tenant=tenant, slug="chat", actor="tests")
-        line = quota.ensure_business_line(tenant=tenant, slug="research", actor="tests")
-        quota.set_card_quota(cluster=cluster, owner=tenant, service_type="inference", cards={H200: 8}, actor="tests")
-        quota.create_queue(
+        tenant = ground.tenants[slug] = quota_writes.ensure_tenant(slug=slug, actor="tests")
+        project = quota_writes.ensure_project(tenant=tenant, slug="chat", actor="tests")
+        line = quota_writes.ensure_business_line(tenant=tenant, slug="research", actor="tests")
+        quota_writes.set_card_quota(
+            cluster=cluster, owner=tenant, service_type="inference", cards={H200: 8}, actor="tests"
+        )
+        quota_writes.create_queue(
             cluster=cluster, name=f"{slug}-online", service_type="inference", project=project,
             card_quota={H200: 6}, actor="tests",
         )  # fmt: skip
-        quota.create_queue(
+        quota_writes.create_queue(
             cluster=cluster, name=f"{slug}-train", service_type="training", business_line=line,
             card_quota={H200: 8}, actor="tests",
         )  # fmt: skip

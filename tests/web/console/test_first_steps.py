@@ -8,12 +8,12 @@ from html import unescape
 import pytest
 from django.utils import timezone
 
+from tests import quota_writes
 from tests.web.console.test_pages import client_of
 from tidesched_web.clusters import services as clusters
 from tidesched_web.clusters.models import Cluster, ConnectionTest
 from tidesched_web.console.alert_words import place_of
 from tidesched_web.engine.demo import FOUNDING_POLICY
-from tidesched_web.quota import services as quota
 from tidesched_web.quota.models import DriftLook, PriorityClass, PushedObject, Queue
 from tidesched_web.quota.services import drift
 from tidesched_web.scheduling.cluster_selectors import NEW
@@ -116,10 +116,10 @@ def test_what_is_adopted_is_a_tenant_then_a_queue_then_a_sum(world, cluster) -> 
         return steps(overview(world))[1][1:5]
 
     assert adopted() == ("To do", "There is no queue yet.", "/quota/edit/", "Open the editor")
-    line = quota.ensure_business_line(
-        tenant=quota.ensure_tenant(slug="acme", actor="test"), slug="research", actor="test"
+    line = quota_writes.ensure_business_line(
+        tenant=quota_writes.ensure_tenant(slug="acme", actor="test"), slug="research", actor="test"
     )
-    quota.create_queue(
+    quota_writes.create_queue(
         cluster=cluster, name="team-a", service_type="training", card_quota={}, actor="test", business_line=line
     )
     PriorityClass.objects.create(cluster=cluster, name="batch", value=10)
@@ -147,9 +147,9 @@ def test_a_new_cluster_says_what_it_needs_until_it_is_set_up(world, cluster) -> 
     assert "Unreachable: no route" in text
 
     clusters.set_policy(cluster=cluster, text=FOUNDING_POLICY, actor="test")
-    tenant = quota.ensure_tenant(slug="acme", actor="test")
-    line = quota.ensure_business_line(tenant=tenant, slug="research", actor="test")
-    quota.create_queue(
+    tenant = quota_writes.ensure_tenant(slug="acme", actor="test")
+    line = quota_writes.ensure_business_line(tenant=tenant, slug="research", actor="test")
+    quota_writes.create_queue(
         cluster=cluster, name="team-a", service_type="training", card_quota={}, actor="test", business_line=line
     )
     DriftLook.objects.update(unmanaged=[])
@@ -172,9 +172,9 @@ def set_up(cluster) -> Cluster:
     """A cluster with a policy, a session, a queue that it took, and nothing left to decide."""
     now = timezone.now()
     clusters.set_policy(cluster=cluster, text=FOUNDING_POLICY, actor="test")
-    tenant = quota.ensure_tenant(slug="acme", actor="test")
-    line = quota.ensure_business_line(tenant=tenant, slug="research", actor="test")
-    quota.create_queue(
+    tenant = quota_writes.ensure_tenant(slug="acme", actor="test")
+    line = quota_writes.ensure_business_line(tenant=tenant, slug="research", actor="test")
+    quota_writes.create_queue(
         cluster=cluster, name="team-a", service_type="training", card_quota={}, actor="test", business_line=line
     )
     Session.objects.create(cluster=cluster, number=1, epoch=1, mode="quota", state="dry_run", now=now, started_at=now)

@@ -11,13 +11,13 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
+from tests.quota_writes import write_tide_plan
 from tests.web.console.cast import H200, L40S, MPS, empty_cluster
 from tests.web.console.test_pages import MAX_QUERIES, client_of
 from tidesched_web.accounts.models import BusinessLine, Membership, Tenant, User
 from tidesched_web.clusters.models import CardType
 from tidesched_web.quota import tide
 from tidesched_web.quota.models import CardQuota, Queue, TideStep
-from tidesched_web.quota.services.tide_plans import write_tide_plan
 from tidesched_web.scheduling.models import QueueUsage, ReclaimVictim, TidePoint, UsageRollup
 from tidesched_web.workloads.models import Gang
 

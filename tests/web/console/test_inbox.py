@@ -11,6 +11,7 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
+from tests.quota_writes import write_tide_plan
 from tests.web.console import world as story
 from tests.web.console.cast import H200
 from tests.web.console.test_changes import LOWER, act, drafted, text_of
@@ -19,7 +20,6 @@ from tidesched_web.accounts import services as accounts
 from tidesched_web.accounts.models import PlatformRole, Tenant, User
 from tidesched_web.changes.models import QuotaChange
 from tidesched_web.clusters.models import Cluster
-from tidesched_web.quota.services.tide_plans import write_tide_plan
 
 pytestmark = pytest.mark.django_db
 

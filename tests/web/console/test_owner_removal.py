@@ -9,6 +9,7 @@ from collections import Counter
 
 import pytest
 
+from tests import quota_writes
 from tests.api.page_forms import PageForm, forms_of, post_opened
 from tests.web.console import world as story
 from tests.web.console.cast import H200
@@ -26,7 +27,7 @@ pytestmark = pytest.mark.django_db
 def test_deleting_a_project_with_quotas_leads_to_its_change(world) -> None:
     tenant, cluster = Tenant.objects.get(slug="search"), Cluster.objects.get(slug="demo")
     made = quota.create_project(tenant=tenant, slug="lab", actor="tests")
-    quota.set_card_quota(cluster=cluster, owner=made, service_type="inference", cards={H200: 0}, actor="tests")
+    quota_writes.set_card_quota(cluster=cluster, owner=made, service_type="inference", cards={H200: 0}, actor="tests")
     Tenant.objects.filter(slug="search").update(approval_required=True)
     client, address = client_of(world.admin), "/tenants/search/projects/lab/delete/"
     assert "this is a change of its quota tree" in client.get(address).content.decode()
@@ -112,7 +113,7 @@ def test_a_project_whose_queues_are_empty_is_said_to_go_by_one_change(world) -> 
 def test_of_an_owner_in_two_clusters_each_has_a_change_of_its_own(world) -> None:
     hall = story.empty_cluster("hall")
     project = Project.objects.get(slug="search-rank-inference")
-    quota.set_card_quota(cluster=hall, owner=project, service_type="inference", cards={}, actor="tests")
+    quota_writes.set_card_quota(cluster=hall, owner=project, service_type="inference", cards={}, actor="tests")
     ComputeQuota.objects.create(cluster=hall, project=project, service_type="inference", cpu_milli=1000)
     Gang.objects.filter(queue__project=project).delete()
     url = "/tenants/search/projects/search-rank-inference/delete/"

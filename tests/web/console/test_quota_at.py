@@ -8,12 +8,12 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
+from tests.quota_writes import write_tide_plan
 from tests.web.console import world as story
 from tests.web.console.cast import L40S
 from tests.web.console.test_pages import client_of
 from tests.web.console.test_tide_plans import LIST, NIGHT
 from tidesched_web.quota.models import CardQuota, Queue
-from tidesched_web.quota.services.tide_plans import write_tide_plan
 
 pytestmark = pytest.mark.django_db
 PAGE = "/clusters/demo/quota-at/"

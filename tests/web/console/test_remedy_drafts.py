@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 
+from tests.quota_writes import create_queue
 from tests.web.console.cast import A100, H200, L40S
 from tests.web.console.test_pages import client_of
 from tidesched_web.accounts.models import BusinessLine, Membership, Tenant
@@ -15,7 +16,6 @@ from tidesched_web.changes.room_above import with_room_above
 from tidesched_web.changes.selectors import Surroundings, reading_of, surroundings_of
 from tidesched_web.changes.tree_check import ratios_of, tree_of
 from tidesched_web.quota.models import CardQuota, TidePlan
-from tidesched_web.quota.services import create_queue
 from tidesched_web.quota.tide import WEEKDAYS
 from tidesched_web.quota.tree_rules import CPU, ROOT, ceiling, claims
 from tidesched_web.scheduling.models import QueueUsage

@@ -7,6 +7,7 @@ import html
 import pytest
 from django.utils import timezone
 
+from tests.quota_writes import write_tide_plan
 from tests.web.console import world as story
 from tests.web.console.cast import H200
 from tests.web.console.test_changes import drafted
@@ -18,7 +19,6 @@ from tidesched_web.changes import services
 from tidesched_web.clusters.models import Cluster
 from tidesched_web.common.errors import DomainError
 from tidesched_web.console import rights
-from tidesched_web.quota.services.tide_plans import write_tide_plan
 from tidesched_web.scheduling.models import Alert
 
 pytestmark = pytest.mark.django_db

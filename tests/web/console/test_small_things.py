@@ -6,13 +6,13 @@ import re
 
 import pytest
 
+from tests.quota_writes import ensure_tenant
 from tests.web.console.test_pages import client_of
 from tidesched_web.audit.models import AuditEntry
 from tidesched_web.console.drift import line_of
 from tidesched_web.console.help_page import EXPLAINED
 from tidesched_web.console.reason_words import TITLES
 from tidesched_web.quota.models import DriftLook
-from tidesched_web.quota.services import ensure_tenant
 
 pytestmark = pytest.mark.django_db
 

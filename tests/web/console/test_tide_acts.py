@@ -12,6 +12,7 @@ import pytest
 from django.utils.html import strip_tags
 
 from tests.api.page_forms import post_opened
+from tests.quota_writes import write_tide_plan
 from tests.web.console import world as story
 from tests.web.console.cast import H200, L40S
 from tests.web.console.test_changes import act, drafted
@@ -28,7 +29,6 @@ from tidesched_web.console.forms.tide_plan import PlanForm
 from tidesched_web.quota import tide
 from tidesched_web.quota.models import Queue, SyncState, TidePlan
 from tidesched_web.quota.selectors import with_card_quota
-from tidesched_web.quota.services.tide_plans import write_tide_plan
 from tidesched_web.quota.tide_selectors import document_of, effective_now
 from tidesched_web.scheduling.models import QueueUsage
 from tidesched_web.workloads.models import Gang

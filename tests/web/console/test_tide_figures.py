@@ -12,10 +12,10 @@ from django.forms.models import model_to_dict
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
+from tests.quota_writes import write_tide_plan
 from tests.web.console import world as story
 from tests.web.console.test_pages import client_of
 from tidesched_web.console import tide_figures as console_figures
-from tidesched_web.quota.services.tide_plans import write_tide_plan
 from tidesched_web.scheduling.models import TidePoint
 from tidesched_web.scheduling.selectors import tide_points
 from tidesched_web.scheduling.tide_figures_selectors import Figures, Moment, tide_figures

@@ -10,6 +10,7 @@ from django.http import QueryDict
 from django.test.utils import CaptureQueriesContext
 
 from tests.api.page_forms import post_opened
+from tests.quota_writes import write_tide_plan
 from tests.web.console import world as story
 from tests.web.console.cast import L40S, RTX
 from tests.web.console.test_changes import act, drafted
@@ -22,7 +23,6 @@ from tidesched_web.console.tide_week import week_of
 from tidesched_web.engine.demo import FOUNDING_POLICY
 from tidesched_web.quota import tide
 from tidesched_web.quota.models import CardQuota, Queue, TidePlan, TideStep
-from tidesched_web.quota.services.tide_plans import write_tide_plan
 from tidesched_web.scheduling.models import UsageRollup
 from tidesched_web.workloads.models import Gang
 

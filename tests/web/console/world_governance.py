@@ -8,6 +8,7 @@ from unittest.mock import patch
 
 from django.utils import timezone
 
+from tests.quota_writes import write_tide_plan
 from tests.web.console import world_drift
 from tests.web.console.cast import A100, H200, L40S, RTX, World
 from tidesched_web.accounts.models import Tenant
@@ -15,7 +16,6 @@ from tidesched_web.audit import check_services, segment_services, signing_servic
 from tidesched_web.audit import services as audit
 from tidesched_web.common import request_context
 from tidesched_web.quota import tide
-from tidesched_web.quota.services.tide_plans import write_tide_plan
 
 WORK = list(tide.WEEKDAYS[:5])
 

@@ -8,6 +8,7 @@ from typing import Any
 from unittest.mock import patch
 
 from scheduler_core.serde.policy.founding import FOUNDING_POLICY
+from tests import quota_writes
 from tests.cluster.objects import CARD, CLASSES, QUEUES, deployment, job, node
 from tests.waiting import until
 from tidesched_web.clusters import services as clusters
@@ -15,7 +16,6 @@ from tidesched_web.clusters.kubernetes.cache import ClusterCache
 from tidesched_web.clusters.kubernetes.client import KubernetesClient
 from tidesched_web.clusters.kubernetes.paths import DEPLOYMENT, JOB, NAMESPACE, NODE, POD, POD_GROUP, QUEUE
 from tidesched_web.clusters.models import Cluster
-from tidesched_web.quota import services as quota
 from tidesched_web.scheduling.models import Session
 from tidesched_web.scheduling.pipeline import lease, session, timing
 from tidesched_web.scheduling.pipeline.context import ClusterContext
@@ -58,16 +58,16 @@ class Stage:
         assert outcome.done or (path == NAMESPACE.path() and outcome.reason == "AlreadyExists"), outcome
 
     def _queues(self, total: int) -> None:
-        tenant = quota.ensure_tenant(slug="acme", actor="test")
-        project = quota.ensure_project(tenant=tenant, slug="chat", actor="test")
-        line = quota.ensure_business_line(tenant=tenant, slug="research", actor="test")
+        tenant = quota_writes.ensure_tenant(slug="acme", actor="test")
+        project = quota_writes.ensure_project(tenant=tenant, slug="chat", actor="test")
+        line = quota_writes.ensure_business_line(tenant=tenant, slug="research", actor="test")
         clusters.ensure_card_type(cluster=self.cluster, name=CARD, actor="test", resource="nvidia.com/gpu")
         self.cluster.card_types.update(hardware=total)
         for name, service_type, owner in (
             ("serve", "inference", {"project": project}),
             ("train", "training", {"business_line": line}),
         ):
-            quota.create_queue(
+            quota_writes.create_queue(
                 cluster=self.cluster,
                 name=name,
                 service_type=service_type,

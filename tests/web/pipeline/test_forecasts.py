@@ -11,6 +11,7 @@ from django.core.cache import cache
 from django.test import Client
 from django.utils import timezone
 
+from tests import quota_writes
 from tests.cluster.objects import CARD
 from tests.waiting import until
 from tests.web.pipeline.stage import NAMESPACE_NAME, Stage
@@ -23,7 +24,6 @@ from tidesched_web.changes.services import forecasting
 from tidesched_web.clusters import services as clusters
 from tidesched_web.clusters.kubernetes.paths import JOB
 from tidesched_web.common.permissions import Access
-from tidesched_web.quota import services as quota
 from tidesched_web.scheduling import pictures
 from tidesched_web.workloads.models import Gang
 
@@ -139,7 +139,7 @@ def test_a_change_of_another_queue_and_card_hides_no_miss(stage: Stage) -> None:
     clusters.ensure_card_type(cluster=stage.cluster, name=OTHER, actor="test", resource="nvidia.com/gpu")
     stage.cluster.card_types.filter(name=OTHER).update(hardware=4)
     line = BusinessLine.objects.get(slug="research")
-    quota.create_queue(
+    quota_writes.create_queue(
         cluster=stage.cluster, name="apart", service_type="training", card_quota={OTHER: 4}, actor="test",
         business_line=line,
     )  # fmt: skip

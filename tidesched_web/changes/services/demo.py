@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Sequence
+from typing import Any
 
 import msgspec
 from django.db import transaction
@@ -12,18 +13,23 @@ from django.utils import timezone
 
 from tidesched_web import env
 from tidesched_web.accounts.demo_people import Offered
-from tidesched_web.accounts.models import BusinessLine, Project, Tenant
-from tidesched_web.changes.services import demo_hall, demo_life
+from tidesched_web.accounts.models import Tenant
+from tidesched_web.changes.services import demo_life
+from tidesched_web.changes.services.applying import carry_out
 from tidesched_web.clusters import services as clusters
 from tidesched_web.clusters.models import Cluster, ClusterMode
 from tidesched_web.common.actors import SYSTEM
-from tidesched_web.common.models import ServiceType
+from tidesched_web.common.permissions import Access
 from tidesched_web.engine import demo
-from tidesched_web.quota import services as quota
-from tidesched_web.quota.services.tide_plans import write_tide_plan
 from tidesched_web.scheduling import drawn_history_services as drawn_history
 
 SLUG = "demo"
+_CLASSES = {
+    "pc-high": (80000, "High"),
+    "pc-medium": (60000, "Medium"),
+    "pc-normal": (40000, "Normal"),
+    "pc-low": (20000, "Low"),
+}
 _SCHEDULER = "tidesched"
 # What inference does not need at noon and at night goes to training; the demo's tide runs by UTC.
 _EVERY_DAY = ["mon", "tue", "wed", "thu", "fri", "sat", "sun"]
@@ -71,14 +77,15 @@ def ensure_demo(*, url: str, token: str, people: Sequence[Offered] = (), size: s
         if cluster is not None:
             return clusters.set_connection(cluster=cluster, api_url=url, token=token, actor=SYSTEM), False
         cluster = _make_cluster(url, token, size)
-        tenants = {t.slug: quota.ensure_tenant(slug=t.slug, name=t.name, actor=SYSTEM) for t in demo.TENANTS}
-        _make_owners(cluster, tenants)
+        _carry_out(cluster, _tree(), demo_life.REASON)
         seed = int(env.text("DEMO_SEED", "1"))
         if size == "M":
-            demo_hall.add_hall(cluster, seed)
+            hall = _edits(demo.HALL_TENANTS, demo.HALL_BUSINESS_LINES, demo.hall_queues())
+            _carry_out(cluster, hall, "The second hall of the medium demo.")
+            drawn_history.draw(cluster=cluster, hardware=demo.hardware("M"), seed=seed)
         else:
             drawn_history.draw_use(cluster=cluster, hardware=demo.hardware(size), seed=seed)
-        demo_life.make_people(people, tenants)
+        demo_life.make_people(people, {tenant.slug: tenant for tenant in Tenant.objects.all()})
         demo_life.ask_for_cards(cluster)
         return cluster, True
 
@@ -111,77 +118,57 @@ def _make_cluster(url: str, token: str, size: str) -> Cluster:
             parent=card.parent or "",
             actor=SYSTEM,
         )
-    quota.ensure_default_priority_classes(cluster=cluster, actor=SYSTEM)
     return cluster
 
 
-def _make_owners(cluster: Cluster, tenants: dict[str, Tenant]) -> None:
-    projects = {
-        (t.slug, p.slug): quota.ensure_project(tenant=tenants[t.slug], slug=p.slug, name=p.name, actor=SYSTEM)
-        for t in demo.TENANTS
-        for p in t.projects
+def _carry_out(cluster: Cluster, edits: dict[str, Any], reason: str) -> None:
+    access = Access(actor=SYSTEM, everything=True, administers=True)
+    carry_out(cluster=cluster, edits=edits, access=access, reason=reason)
+
+
+def _tree() -> dict[str, Any]:
+    classes = {
+        f"priority-class/{name}": {"value": value, "description": f"{level} priority class for Volcano."}
+        for name, (value, level) in _CLASSES.items()
     }
-    lines = {
-        line.slug: quota.ensure_business_line(
-            tenant=tenants.get(line.tenant), slug=line.slug, name=line.name, actor=SYSTEM
-        )
-        for line in demo.BUSINESS_LINES
+    return {**classes, **_edits(demo.TENANTS, demo.BUSINESS_LINES, _QUEUES), "tide-plan/tides": _TIDES}
+
+
+def _edits(
+    tenants: Sequence[demo.DemoTenant], lines: Sequence[demo.DemoBusinessLine], queues: Sequence[demo.DemoQueue]
+) -> dict[str, Any]:
+    """The tree of some owners and queues; each tenant and project gets exactly what its queues have together."""
+    of_tenant: dict[tuple[str, str], Counter[str]] = defaultdict(Counter)
+    of_project: dict[tuple[str, str], Counter[str]] = defaultdict(Counter)
+    for queue in queues:
+        of_tenant[queue.tenant, queue.service_type].update(queue.card_quota)
+        of_project[queue.tenant, queue.project].update(queue.card_quota)
+    edits: dict[str, Any] = {}
+    for tenant in tenants:
+        kinds = {kind: of_tenant[tenant.slug, kind] for kind in ("inference", "training")}
+        quota = {kind: {"card_quota": dict(cards)} for kind, cards in kinds.items() if cards}
+        edits[f"tenant/{tenant.slug}"] = {"name": tenant.name, "quota": quota}
+        for project in tenant.projects:
+            cards = {"card_quota": dict(of_project[tenant.slug, project.slug])}
+            document = {"name": project.name, "quota": {"inference": cards}}
+            edits[f"project/{tenant.slug}/{project.slug}"] = document
+    for line in lines:
+        edits[f"business-line/{line.tenant or '-'}/{line.slug}"] = {"name": line.name}
+    for queue in queues:
+        edits[f"queue/{queue.name}"] = _queue(queue)
+        edits |= {f"grant/{namespace}/{queue.name}": {} for namespace in queue.namespaces}
+    return edits
+
+
+def _queue(queue: demo.DemoQueue) -> dict[str, Any]:
+    document = {
+        "service_type": queue.service_type,
+        "weight": queue.weight,
+        "priority": queue.priority,
+        "reclaimable": queue.reclaimable,
+        "cpu_milli": queue.cpu * 1000,
+        "memory_bytes": queue.memory_gib * 2**30,
+        "card_quota": queue.card_quota,
     }
-    _give_quota(cluster, tenants, projects)
-    for described in _QUEUES:
-        _make_queue(cluster, described, projects, lines)
-    write_tide_plan(cluster=cluster, name="tides", document=_TIDES, actor=SYSTEM, reason=demo_life.REASON)
-
-
-def _give_quota(cluster: Cluster, tenants: dict[str, Tenant], projects: dict[tuple[str, str], Project]) -> None:
-    """Each tenant and project gets exactly what its queues have together."""
-    of_tenant: dict[tuple[str, str], Counter[str]] = {}
-    of_project: dict[tuple[str, str], Counter[str]] = {}
-    for queue in _QUEUES:
-        if queue.tenant:
-            of_tenant.setdefault((queue.tenant, queue.service_type), Counter()).update(queue.card_quota)
-        if queue.project:
-            of_project.setdefault((queue.tenant, queue.project), Counter()).update(queue.card_quota)
-    for (tenant, service_type), cards in sorted(of_tenant.items()):
-        quota.set_card_quota(
-            cluster=cluster,
-            owner=tenants[tenant],
-            cards=cards,
-            service_type=service_type,
-            actor=SYSTEM,
-            reason=demo_life.REASON,
-        )
-    for key, cards in sorted(of_project.items()):
-        quota.set_card_quota(
-            cluster=cluster,
-            owner=projects[key],
-            cards=cards,
-            service_type=ServiceType.INFERENCE,
-            actor=SYSTEM,
-            reason=demo_life.REASON,
-        )
-
-
-def _make_queue(
-    cluster: Cluster,
-    described: demo.DemoQueue,
-    projects: dict[tuple[str, str], Project],
-    lines: dict[str, BusinessLine],
-) -> None:
-    queue = quota.ensure_queue(
-        cluster=cluster,
-        name=described.name,
-        service_type=described.service_type,
-        project=projects[described.tenant, described.project] if described.project else None,
-        business_line=lines[described.business_line] if described.business_line else None,
-        weight=described.weight,
-        priority=described.priority,
-        reclaimable=described.reclaimable,
-        cpu_milli=described.cpu * 1000,
-        memory_mib=described.memory_gib * 1024,
-        card_quota=described.card_quota,
-        actor=SYSTEM,
-        reason=demo_life.REASON,
-    )
-    for namespace in described.namespaces:
-        quota.ensure_grant(queue=queue, namespace=namespace, actor=SYSTEM, reason=demo_life.REASON)
+    owners = {"tenant": queue.tenant, "project": queue.project, "business_line": queue.business_line}
+    return document | {name: value for name, value in owners.items() if value}

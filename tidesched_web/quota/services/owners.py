@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from typing import Any, TypeVar
 
 from django.conf import settings
@@ -9,6 +10,7 @@ from django.db import IntegrityError, transaction
 from django.utils.translation import gettext as _
 
 from tidesched_web.accounts.models import BusinessLine, Project, Tenant
+from tidesched_web.audit import services as audit
 from tidesched_web.clusters.models import Cluster
 from tidesched_web.common.errors import DomainError, require_room
 from tidesched_web.common.locking import lock_row
@@ -16,78 +18,9 @@ from tidesched_web.common.sentences import listed
 from tidesched_web.common.shown_names import require_seen
 from tidesched_web.common.validation import check_fields, check_version
 from tidesched_web.quota.dependent_selectors import clusters_with_quota_of, dependents_of, edits_without_quota
-from tidesched_web.quota.services.recording import record
 
 Owner = Tenant | Project | BusinessLine
 _O = TypeVar("_O", Tenant, Project, BusinessLine)
-
-
-@transaction.atomic
-def ensure_tenant(*, slug: str, actor: str, name: str = "", description: str = "", reason: str = "") -> Tenant:
-    wanted = Tenant(slug=slug, name=name or slug, description=description)
-    check_fields(wanted)
-    tenant, created = Tenant.objects.get_or_create(
-        slug=slug, defaults={"name": wanted.name, "description": description}
-    )
-    if created:
-        require_seen(tenant.name)
-        after = {"slug": slug, "name": tenant.name}
-        record(
-            tenant,
-            kind="tenant",
-            verb="create",
-            actor=actor,
-            label=slug,
-            tenant_ids=[tenant.pk],
-            reason=reason,
-            after=after,
-        )
-    return tenant
-
-
-@transaction.atomic
-def ensure_project(*, tenant: Tenant, slug: str, actor: str, name: str = "", reason: str = "") -> Project:
-    wanted = Project(tenant=tenant, slug=slug, name=name or slug)
-    check_fields(wanted)
-    project, created = Project.objects.get_or_create(tenant=tenant, slug=slug, defaults={"name": wanted.name})
-    if created:
-        require_seen(project.name)
-        label, after = f"{tenant.slug}/{slug}", {"tenant": tenant.slug, "slug": slug, "name": project.name}
-        record(
-            project,
-            kind="project",
-            verb="create",
-            actor=actor,
-            label=label,
-            tenant_ids=[tenant.pk],
-            reason=reason,
-            after=after,
-        )
-    return project
-
-
-@transaction.atomic
-def ensure_business_line(
-    *, tenant: Tenant | None, slug: str, actor: str, name: str = "", reason: str = ""
-) -> BusinessLine:
-    """A business line of a tenant, or of the platform where ``tenant`` is None; made where it is missing."""
-    wanted = BusinessLine(tenant=tenant, slug=slug, name=name or slug)
-    check_fields(wanted)
-    line, created = BusinessLine.objects.get_or_create(tenant=tenant, slug=slug, defaults={"name": wanted.name})
-    if created:
-        require_seen(line.name)
-        owner = tenant.slug if tenant else None
-        record(
-            line,
-            kind="business_line",
-            verb="create",
-            actor=actor,
-            label=f"{owner or 'platform'}/{slug}",
-            tenant_ids=[tenant.pk if tenant else None],
-            reason=reason,
-            after={"tenant": owner, "slug": slug, "name": line.name},
-        )
-    return line
 
 
 def create_tenant(*, slug: str, actor: str, name: str = "", description: str = "", reason: str = "") -> Tenant:
@@ -186,7 +119,7 @@ def _create(row: _O, *, actor: str, reason: str, after: dict[str, Any]) -> _O:
         except IntegrityError:
             text = _("%(slug)s is there already.") % {"slug": row.slug}
             raise DomainError.for_field("/slug", text, code="already_exists") from None
-        record(row, verb="create", actor=actor, reason=reason, after=after, **_about(row))
+        _record(row, verb="create", actor=actor, reason=reason, after=after, **_about(row))
     return row
 
 
@@ -207,7 +140,7 @@ def _update(row: Owner, wanted: dict[str, str | None], *, actor: str, version: i
     locked.version += 1
     locked.save(update_fields=[*after, "version", "updated_at"])
     row.version = locked.version
-    record(locked, verb="update", actor=actor, reason=reason, before=before, after=after, **_about(locked))
+    _record(locked, verb="update", actor=actor, reason=reason, before=before, after=after, **_about(locked))
     return True
 
 
@@ -226,7 +159,34 @@ def _delete(row: Owner, *, actor: str, version: int | None, reason: str) -> None
         BusinessLine.objects.filter(tenant=locked).delete()
     locked.delete()
     locked.pk = pk
-    record(locked, verb="delete", actor=actor, reason=reason, before=before, **about)
+    _record(locked, verb="delete", actor=actor, reason=reason, before=before, **about)
+
+
+def _record(
+    row: Owner,
+    *,
+    kind: str,
+    verb: str,
+    actor: str,
+    label: str,
+    tenant_ids: Iterable[int | None],
+    reason: str,
+    before: Mapping[str, Any] | None = None,
+    after: Mapping[str, Any] | None = None,
+) -> None:
+    """Last in the transaction: it locks the head of the chain."""
+    audit.append(
+        chain=audit.PLATFORM_CHAIN,
+        actor=actor,
+        action=f"{kind}.{verb}",
+        object_type=kind,
+        object_id=row.pk,
+        object_label=label,
+        tenant_ids=[tenant for tenant in tenant_ids if tenant is not None],
+        reason=reason,
+        before=before,
+        after=after,
+    )
 
 
 def has_quotas(row: Tenant | Project, clusters: list[Cluster]) -> DomainError:
