@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import re
 from html import unescape
 
@@ -17,7 +18,6 @@ from tidesched_web.quota import services as quota
 from tidesched_web.quota.models import DriftLook, PriorityClass, PushedObject, Queue
 from tidesched_web.quota.services import drift
 from tidesched_web.scheduling.models import Alert, Session, SessionRequest
-from tidesched_web.scheduling.setting_up_selectors import NEW
 
 pytestmark = pytest.mark.django_db
 
@@ -210,7 +210,7 @@ def test_queues_and_classes_without_a_decision_keep_the_steps(world, set_up) -> 
     text = overview(world)
     assert states(text)[-1] == "Needs help"
     assert "PriorityClass batch: denied by the webhook" in text
-    Cluster.objects.filter(pk=set_up.pk).update(created_at=timezone.now() - NEW)
+    Cluster.objects.filter(pk=set_up.pk).update(created_at=timezone.now() - dt.timedelta(days=14))
     assert HEADING not in overview(world), "a cluster that is not new has alerts for it"
 
 
