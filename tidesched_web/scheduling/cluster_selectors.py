@@ -127,7 +127,9 @@ _SET_UP: Final = f"""SELECT EXISTS (SELECT FROM scheduling_session WHERE {_OF})
     AND EXISTS (SELECT FROM quota_queue WHERE {_OF})
     AND EXISTS (SELECT {_POLICY} AND (released_at IS NOT NULL OR "clusters_cluster"."mode" <> 'schedule'))
     AND ("clusters_cluster"."mode" = 'observe' OR EXISTS (SELECT FROM quota_pushedobject WHERE {_OF}))
-    AND ("clusters_cluster"."simulated" OR "clusters_cluster"."created_at" < now() - interval '14 days' OR (
+    AND ("clusters_cluster"."simulated" OR (
+        "clusters_cluster"."created_at" < statement_timestamp() - interval '14 days'
+    ) OR (
         EXISTS (SELECT FROM quota_driftlook WHERE {_OF} AND unmanaged = '[]' AND unmanaged_classes = '[]')
         AND NOT EXISTS (SELECT FROM quota_queue WHERE {_OF} AND refusals > 0)
         AND NOT EXISTS (SELECT FROM quota_priorityclass WHERE {_OF} AND refusals > 0)))"""

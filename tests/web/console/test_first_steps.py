@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import re
 from html import unescape
 
@@ -210,7 +211,7 @@ def test_queues_and_classes_without_a_decision_keep_the_steps(world, set_up) -> 
     text = overview(world)
     assert states(text)[-1] == "Needs help"
     assert "PriorityClass batch: denied by the webhook" in text
-    Cluster.objects.filter(pk=set_up.pk).update(created_at=timezone.now() - NEW)
+    Cluster.objects.filter(pk=set_up.pk).update(created_at=timezone.now() - dt.timedelta(days=14))
     assert HEADING not in overview(world), "a cluster that is not new has alerts for it"
 
 
