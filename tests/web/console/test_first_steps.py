@@ -17,7 +17,6 @@ from tidesched_web.console.alert_words import place_of
 from tidesched_web.engine.demo import FOUNDING_POLICY
 from tidesched_web.quota.models import DriftLook, PriorityClass, PushedObject, Queue
 from tidesched_web.quota.services import drift
-from tidesched_web.scheduling.cluster_selectors import NEW
 from tidesched_web.scheduling.models import Alert, Session, SessionRequest
 
 pytestmark = pytest.mark.django_db
