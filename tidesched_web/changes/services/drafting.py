@@ -15,7 +15,6 @@ from django.utils.translation import gettext as _
 
 from tidesched_web.changes.acts import Act, require_act
 from tidesched_web.changes.authority import require_writer
-from tidesched_web.changes.change_size import is_large
 from tidesched_web.changes.models import ChangeRevision, ChangeState, QuotaChange
 from tidesched_web.changes.selectors import open_draft, sent_under
 from tidesched_web.changes.services.known_plan import known_plan
@@ -24,7 +23,6 @@ from tidesched_web.changes.services.recording import NOT_APPROVED, announce, loc
 from tidesched_web.changes.services.reviewed import Reviewed, require_reviewed, require_versions
 from tidesched_web.changes.tree_document import as_known, base_of
 from tidesched_web.clusters.models import Cluster
-from tidesched_web.common import off_turn
 from tidesched_web.common.bounds import too_many
 from tidesched_web.common.errors import stored_reason
 from tidesched_web.common.locking import lock_tree
@@ -48,7 +46,6 @@ DELETE FROM changes_changerevision WHERE id IN (
 )
 """
 # A look at one of these is worked out anew, and so is what is done with it.
-_PLANNED = (*QuotaChange.OPEN, ChangeState.FAILED)
 # So many marks of a change's earlier edits are kept.
 MARKS = 20
 
@@ -272,12 +269,6 @@ def next_revision(change: QuotaChange, fields: Mapping[str, Any]) -> dict[str, A
         with connection.cursor() as cursor:
             cursor.execute(_REVISIONS_BEYOND, [change.author_id, settings.KEPT_REVISION_BYTES_OF_ONE])
     return {"revision": change.revision + 1}
-
-
-def take_turn(change: QuotaChange) -> None:
-    """Go on with a request about one change in the turn that its size asks for: each look at an open one plans it."""
-    if change.committed_at is None and change.state in _PLANNED and is_large(change.edits):
-        off_turn.need_dear_turn()
 
 
 def plan(*, change: QuotaChange, access: Access) -> dict[str, Any]:
