@@ -75,4 +75,8 @@ class Compression(GZipMiddleware):
     def process_response(self, request: HttpRequest, response: HttpResponseBase) -> HttpResponseBase:
         if response.headers.get("Content-Type", "").startswith("text/event-stream"):
             return response
-        return super().process_response(request, response)
+        etag = response.headers.get("ETag")
+        response = super().process_response(request, response)
+        if etag:
+            response.headers["ETag"] = etag  # the version of an object: `If-Match` takes it, and no weak one
+        return response

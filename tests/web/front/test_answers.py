@@ -55,6 +55,14 @@ def test_the_length_of_a_packed_answer_says_nothing_of_what_is_in_it(client):
     assert len({len(answer.content) for answer in answers}) > 1
 
 
+def test_a_packed_object_has_the_etag_that_a_write_takes(client, world):
+    address = f"/api/v1/queues/{world.queues['search-training'].pk}/"
+    plain, packed = (client.get(address, headers={"Accept-Encoding": name}) for name in ("identity", "gzip"))
+    assert packed["Content-Encoding"] == "gzip"
+    assert packed["ETag"] == plain["ETag"]
+    assert not packed["ETag"].startswith("W/")
+
+
 def test_an_event_stream_is_not_packed():
     request = RequestFactory().get("/api/v1/stream", headers={"Accept-Encoding": "gzip"})
     stream = StreamingHttpResponse([b"x" * 500], content_type="text/event-stream")
