@@ -1,9 +1,11 @@
-"""What Django answers itself, when no view does: problem+json below /api/, else a page; both with the request's id."""
+"""What Django answers itself, when no view does: problem+json below /api/, else a page; both with the request's id.
+
+Django's own pages look for a form's token in the body of the request, which need not be readable.
+"""
 
 from __future__ import annotations
 
 import sys
-from http import HTTPStatus
 from typing import Any
 
 from django.http import HttpRequest, HttpResponse
@@ -40,20 +42,13 @@ def permission_denied(request: HttpRequest, exception: Exception) -> HttpRespons
     if _for_api(request):
         text = str(exception) or "You may not do this."
         return problem_json.answer(DomainError("permission_denied", text), request)
-    return _page(request, "403.html", HTTPStatus.FORBIDDEN, {"limit": getattr(exception, "limit", None)})
+    return render(request, "403.html", {"limit": getattr(exception, "limit", None)}, status=403)
 
 
 def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:  # noqa: ARG001  # Django gives it
     if _for_api(request):
         return problem_json.unknown_address(request)
-    return _page(request, "404.html", HTTPStatus.NOT_FOUND)
-
-
-def _page(
-    request: HttpRequest, template: str, status: HTTPStatus, context: dict[str, Any] | None = None
-) -> HttpResponse:
-    """A page without the form's token: Django's own pages look for it in the body, which need not be readable."""
-    return render(request, template, context, status=int(status))
+    return render(request, "404.html", status=404)
 
 
 def server_error(request: HttpRequest) -> HttpResponse:

@@ -24,7 +24,7 @@ from tidesched_web.front import Receive, Scope, Send, answers
 
 PATHS = ("/healthz", "/readyz")
 EVERY_SECONDS, FAILED_ROUNDS, ANSWER_SECONDS = 1.0, 3, 5.0
-_DATABASE = "database"
+_DATABASE, _UNSEEN = "database", "not looked at yet"
 _log = logging.getLogger(__name__)
 
 
@@ -35,8 +35,7 @@ class Readiness:
         self._checks = checks
         # Nothing is ready that has never succeeded.
         self._failures = dict.fromkeys(checks, FAILED_ROUNDS)
-        self._reasons = dict.fromkeys(checks, "not looked at yet")
-        self._looked = False
+        self._reasons = dict.fromkeys(checks, _UNSEEN)
         # What is asked at the moment, and since when.
         self._asked = ("", 0.0)
 
@@ -50,7 +49,7 @@ class Readiness:
                 reason = f"the check failed: {type(error).__name__}"
             self._reasons[name] = reason
             self._failures[name] = self._failures[name] + 1 if reason else 0
-        self._asked, self._looked = ("", 0.0), True
+        self._asked = ("", 0.0)
 
     @property
     def missing(self) -> dict[str, str]:
@@ -63,7 +62,7 @@ class Readiness:
 
     def is_away(self, name: str) -> bool:
         """Whether this check has been made, and fails."""
-        return self._looked and name in self.missing
+        return self.missing.get(name, _UNSEEN) != _UNSEEN
 
 
 class Probes:
