@@ -40,10 +40,10 @@ class Site:
     cluster: str
     people: list[dict[str, Any]]
     admin: dict[str, Any]
-    # A cluster that accepts connections and never answers, with drafts and the people who look at them.
+    # A cluster that accepts connections and never answers, with a draft and who looks at it.
     silent: str
-    drafts: list[int]
-    admins: list[dict[str, Any]]
+    draft: int
+    its_admin: dict[str, Any]
     mute: socket.socket
 
     @property
@@ -324,8 +324,8 @@ def test_a_cluster_that_does_not_answer_is_waited_for_so_long(site: Site) -> Non
     base = f"/clusters/{site.silent}"
 
     async def story() -> None:
-        paths = [f"{base}/changes/{site.drafts[0]}/server/", f"{base}/adoption/"]
-        asked = [asyncio.ensure_future(get(site, path, site.admins[0])) for path in paths]
+        paths = [f"{base}/changes/{site.draft}/server/", f"{base}/adoption/"]
+        asked = [asyncio.ensure_future(get(site, path, site.its_admin)) for path in paths]
         assert len(paths) < PLACES
         held = [await accepted(site.mute) for _ in paths]
         pages = (f"/clusters/{site.cluster}/", f"/clusters/{site.cluster}/queues/", "/api/v1/clusters/")
