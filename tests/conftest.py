@@ -107,9 +107,6 @@ def django_db_setup(django_db_setup: None, django_db_blocker: Any) -> Iterator[N
     post_migrate.disconnect(create_contenttypes)
     yield
     from tests.web.left_connections import others
-    from tidesched_web.common.database_patience import watch
-
-    watch.close()
 
     with django_db_blocker.unblock():
         for said in others().values():

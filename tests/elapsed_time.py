@@ -27,7 +27,6 @@ EXCEPTIONS = {
         "a server would close it after five seconds; a longer rest does no harm"
     ),
     ("tests/cluster/test_endless_answers.py", "often"): "a server that goes on until its client gives up",
-    ("tests/web/front/test_protocol.py", "test_who_reads_slowly_gets_the_whole_answer"): "a reader that is slow",
 }
 _PAUSES = {"sleep", "wait_for_timeout"}
 _CLOCKS = {"perf_counter", "perf_counter_ns", "monotonic", "monotonic_ns", "process_time", "time_ns"}

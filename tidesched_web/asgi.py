@@ -13,10 +13,10 @@ django.setup(set_prefix=False)
 
 from django.urls import get_resolver  # noqa: E402  # reads the settings, as the next two do
 
-from tidesched_web.front.application import Front  # noqa: E402
-from tidesched_web.front.handler import TurnHandler  # noqa: E402
+from tidesched_web.front.handler import OneThreadHandler  # noqa: E402
+from tidesched_web.front.limiter import Limiter  # noqa: E402
 
-application = Front(TurnHandler())
+application = Limiter(OneThreadHandler())
 
 # All pages' code is loaded before the first of them is asked for. It stays as long as the process: the collector of
 # garbage, which else walks through all of it again and again, leaves it out, and looks once in some answers.

@@ -7,7 +7,6 @@ from csp.constants import NONCE, NONE, SELF
 from django.utils.translation import gettext_lazy as _
 
 from tidesched_web import env
-from tidesched_web.common.database_patience import PatientConnection
 from tidesched_web.embedded import prepared, sockets
 
 BASE_DIR = env.BASE_DIR
@@ -87,17 +86,18 @@ AUTH_USER_MODEL = "accounts.User"
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
 MIDDLEWARE = [
-    "tidesched_web.front.middleware.middleware",
-    "tidesched_web.front.compression.middleware",
     "tidesched_web.common.request_context.middleware",
     "django.middleware.security.SecurityMiddleware",
     "tidesched_web.common.static_files.StaticFilesMiddleware",
+    "tidesched_web.front.middleware.Compression",
+    "tidesched_web.front.middleware.unchanged",
     "csp.middleware.CSPMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.locale.LocaleMiddleware",
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "tidesched_web.front.middleware.throttle",
     "tidesched_web.console.middleware.ReaderMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
@@ -143,13 +143,15 @@ _DATABASE["CONN_MAX_AGE"] = 0
 _DATABASE["ATOMIC_REQUESTS"] = False  # services own their transactions
 if _POOL:
     _DATABASE["CONN_HEALTH_CHECKS"] = True  # a connection that a restart of PostgreSQL has cut is not handed out
-    _DATABASE["OPTIONS"] = {"connect_timeout": 5} | _DATABASE.get("OPTIONS", {})
+    # A statement, and a network that answers nothing, are waited for no longer than this.
+    limits = {"connect_timeout": 5, "tcp_user_timeout": 10_000, "options": "-c statement_timeout=30s"}
+    _DATABASE["OPTIONS"] = limits | _DATABASE.get("OPTIONS", {})
     _DATABASE["OPTIONS"]["pool"] = {
         "min_size": 2,
         "max_size": _POOL,
         "timeout": 5,
+        "max_waiting": 2 * _POOL,
         "reconnect_timeout": 10,  # then the next request that needs a connection asks for one, without a long pause
-        "connection_class": PatientConnection,
     }
 DATABASES = {"default": _DATABASE}
 
@@ -162,32 +164,14 @@ CACHES = {
     }
 }
 
-# --- what one request and one person may take of the web process (docs/operations.md, Limits) ----------------------
+# --- what requests may take of a web process (docs/operations.md) ----------------------------------------------------
 
 # Requests that run at the same time: as many threads, and never more database connections of pages than these.
-WEB_REQUESTS_AT_ONCE = env.number("WEB_REQUESTS_AT_ONCE", 4)
-WEB_REQUESTS_OF_ONE = env.number("WEB_REQUESTS_OF_ONE", max(1, WEB_REQUESTS_AT_ONCE // 2))
-WEB_DEAR_BODY_BYTES = env.number("WEB_DEAR_BODY_BYTES", 32_768)
-WEB_DEAR_REQUESTS = env.number("WEB_DEAR_REQUESTS", max(1, WEB_REQUESTS_AT_ONCE // 2))
-WEB_WAITING = env.number("WEB_WAITING", 1000)
-WEB_WAITING_OF_ONE = env.number("WEB_WAITING_OF_ONE", 100)
-WEB_WAITING_SECONDS = env.number("WEB_WAITING_SECONDS", 20)
-WEB_WAITS = env.number("WEB_WAITS", 32)
-WEB_WAITS_OF_ONE = env.number("WEB_WAITS_OF_ONE", 8)
-WEB_WAITS_OF_CLUSTER = env.number("WEB_WAITS_OF_CLUSTER", 8)
-WEB_DOWNLOADS = env.number("WEB_DOWNLOADS", max(1, WEB_REQUESTS_AT_ONCE // 2))
-WEB_DOWNLOADS_OF_ONE = env.number("WEB_DOWNLOADS_OF_ONE", 2)
-WEB_SLOW_READER_SECONDS = env.number("WEB_SLOW_READER_SECONDS", 30)
+WEB_REQUESTS_AT_ONCE = env.number("WEB_REQUESTS_AT_ONCE", 12)
+WEB_WAITING = env.number("WEB_WAITING", 500)
+# A body of the API; a form of a page, which may hold a file, may have twice as many.
 WEB_BODY_BYTES = env.number("WEB_BODY_BYTES", 4_194_304)
-WEB_FORM_BYTES = env.number("WEB_FORM_BYTES", 8_388_608)
-WEB_CONNECTIONS = env.number("WEB_CONNECTIONS", 4000)
-WEB_CONNECTIONS_OF_ONE = env.number("WEB_CONNECTIONS_OF_ONE", max(1, WEB_CONNECTIONS // 4))
-WEB_HEAD_BYTES = env.number("WEB_HEAD_BYTES", 32_768)
-WEB_COOKIE_BYTES = env.number("WEB_COOKIE_BYTES", 8_192)
-WEB_HEAD_SECONDS = env.number("WEB_HEAD_SECONDS", 20)
-WEB_BODIES_BYTES = env.number("WEB_BODIES_BYTES", 67_108_864)
-WEB_BODY_SECONDS = env.number("WEB_BODY_SECONDS", 30)
-DATA_UPLOAD_MAX_MEMORY_SIZE = max(WEB_BODY_BYTES, WEB_FORM_BYTES)  # the limits above have been applied before
+DATA_UPLOAD_MAX_MEMORY_SIZE = 2 * WEB_BODY_BYTES
 STREAMS = env.number("STREAMS", 1000)
 STREAMS_OF_ONE = env.number("STREAMS_OF_ONE", 30)
 

@@ -2,7 +2,8 @@
 // reader has a menu, a dialog or a form open, nor while the tab is hidden. Without events the page asks by itself.
 (() => {
   "use strict";
-  const REST_MS = 2500;
+  const REST_MS = 10000;
+  const SOON_MS = 2500;
   // A server that takes long is asked less often: hundreds of open pages then share what it can do.
   const REST_OF_ANSWER = 30;
   const REST_MOST_MS = 60000;
@@ -15,13 +16,12 @@
 
   let dirty = false;
   let last = Date.now();
-  // The server says how long a page rests between two looks: it knows how many are open, and what an answer costs.
-  let rest = Math.max(REST_MS, 1000 * Number(body.rest || 0));
+  let rest = REST_MS;
   let soon = false;
-  // One event concerns many pages: where they have to share, each looks at a moment of its own within its rest.
+  // One event concerns many pages: each looks at a moment of its own within its rest.
   let due = 0;
   const stir = () => {
-    if (!dirty) due = Date.now() + Math.random() * (rest - REST_MS);
+    if (!dirty) due = Date.now() + Math.random() * (rest - SOON_MS);
     dirty = true;
   };
   // What the server last sent: where that is still so, it answers with nothing.
@@ -52,7 +52,7 @@
   const step = () => {
     const waited = Date.now() - last;
     if (!connected && waited > POLL_MS) stir();
-    if (dirty && !paused && waited > (soon ? REST_MS : rest) && (soon || Date.now() >= due) && !busy()) {
+    if (dirty && !paused && waited > (soon ? SOON_MS : rest) && (soon || Date.now() >= due) && !busy()) {
       dirty = soon = false;
       last = Date.now();
       window.htmx.trigger(region(), "refetch");
@@ -102,8 +102,7 @@
     const { xhr, target } = event.detail;
     if (target?.id !== "live" || !xhr) return;
     if (xhr.status === 200) seen = xhr.getResponseHeader("ETag") || "";
-    const told = 1000 * Number(xhr.getResponseHeader("X-Live-Rest") || 0);
-    rest = Math.min(REST_MOST_MS, Math.max(REST_MS, told, REST_OF_ANSWER * (Date.now() - last)));
+    rest = Math.min(REST_MOST_MS, Math.max(REST_MS, REST_OF_ANSWER * (Date.now() - last)));
   });
   document.addEventListener("htmx:afterRequest", (event) => { failed = !event.detail.successful; if (!failed) last = Date.now(); show(); });
 

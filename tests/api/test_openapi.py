@@ -100,11 +100,11 @@ def test_the_document_is_made_once_and_had_again_for_nothing(world, monkeypatch)
     answers = [
         client.get(f"/api/v1/schema/?format={form}", headers={"Accept-Encoding": packing, "Accept-Language": language})
         for form in ("yaml", "json")
-        for packing in ("", "gzip", "br, gzip", "br;q=0")
+        for packing in ("", "gzip", "br, gzip", "br")
         for language in ("zh-hans", "en")
     ]
     assert len(made) == 1
-    assert {answer.headers.get("Content-Encoding", "") for answer in answers} == {"", "gzip", "br"}
+    assert {answer.headers.get("Content-Encoding", "") for answer in answers} == {"", "gzip"}
     plain = {len(answer.content) for answer in answers if "Content-Encoding" not in answer.headers}
     packed = {len(answer.content) for answer in answers if "Content-Encoding" in answer.headers}
     assert max(packed) * 5 < min(plain)

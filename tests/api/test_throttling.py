@@ -72,3 +72,13 @@ def test_a_request_is_counted_with_one_command_and_the_first_one_sets_the_end(db
     assert [counters.count("a-counter", 90) for _ in range(3)] == [1, 2, 3]
     assert sent == ["INCRBY", "EXPIRE", "INCRBY", "INCRBY"]
     assert 80 < counters._cache.get_client().ttl(counters.make_key("a-counter")) <= 90
+
+
+def test_pages_have_a_window_of_their_own(world, minute):
+    client = world.client("owner")
+    assert asked(client, 2) == [200, 200]
+    answers = [client.get("/profile/") for _ in range(3)]
+    assert [answer.status_code for answer in answers] == [200, 200, 429]
+    assert 0 < int(answers[2].headers["Retry-After"]) <= 60
+    assert "may make 2 requests a minute" in answers[2].content.decode()
+    assert [Client(REMOTE_ADDR="10.9.0.5").get("/sign-in/").status_code for _ in range(3)] == [200, 200, 429]

@@ -2,15 +2,19 @@
 
 import json
 import re
+import shutil
+import subprocess
 
 import pytest
 import yaml
+from django.conf import settings
 
 from tests.architecture import sources
 from tidesched_web.clusters.kubernetes.paths import WATCHED
 from tidesched_web.clusters.kubernetes.verbs import MODES, verbs_of
 from tidesched_web.embedded import web
 from tidesched_web.embedded.processes import workers
+from tidesched_web.front.limiter import ANSWER_SECONDS, WAITING_SECONDS
 
 CHART = sources.ROOT / "deploy" / "helm" / "tidesched"
 COMPOSE = yaml.safe_load((sources.ROOT / "docker-compose.yml").read_text())
@@ -130,3 +134,24 @@ def test_the_admission_policy_and_the_documents_say_the_same_words() -> None:
         assert word in page
     kinds = [document["kind"] for document in yaml.safe_load_all(policy)]
     assert kinds == ["ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding"]
+
+
+NGINX = sources.ROOT / "deploy" / "nginx" / "tidesched.conf"
+
+
+def test_the_proxy_allows_what_the_product_allows() -> None:
+    words = dict(re.findall(r"^    (\w+) ([^;\n]+);", NGINX.read_text(), re.MULTILINE))
+    assert words["client_max_body_size"] == f"{2 * settings.WEB_BODY_BYTES // 2**20}m"
+    assert int(words["proxy_read_timeout"].removesuffix("s")) > ANSWER_SECONDS
+    assert ANSWER_SECONDS > WAITING_SECONDS
+    assert "location = /api/v1/stream {" in NGINX.read_text()
+
+
+@pytest.mark.skipif(shutil.which("nginx") is None, reason="no nginx")
+def test_nginx_understands_its_file(tmp_path) -> None:
+    plain = re.sub(r"listen (\d+) ssl;", r"listen \1;", NGINX.read_text())
+    text = re.sub(r"^ +ssl_.*\n", "", plain, flags=re.MULTILINE)
+    (tmp_path / "nginx.conf").write_text(f"pid {tmp_path}/pid;\nevents {{}}\nhttp {{\n{text}\n}}\n")
+    command = ["nginx", "-t", "-e", "stderr", "-p", tmp_path, "-c", tmp_path / "nginx.conf"]
+    answer = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert "syntax is ok" in answer.stderr, answer.stderr

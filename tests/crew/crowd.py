@@ -2,9 +2,8 @@
 
 `python -m tests.crew.crowd FOLDER` reads `crowd.json` of the folder and writes `crowd-ledger.json` there every few
 seconds. It keeps to the manners of `static/js/live.js`: one stream for each page, its part is fetched again on an event
-of its topics, at most every 2.5 s, no more often than the server says and than thirty times as long as the last answer
-took, with the ETag of what it has; figures come with it, at most every 5 s. Static files are taken once: a browser
-keeps them.
+of its topics, at most every 10 s and no more often than thirty times as long as the last answer took, with the ETag of
+what it has; figures come with it, at most every 5 s. Static files are taken once: a browser keeps them.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ import aiohttp
 
 from tests.crew.ledger import STRANGER, UNEXPECTED, UNREACHABLE, Ledger
 
-REST, REST_OF_ANSWER, REST_MOST, POLL, FIGURES_REST = 2.5, 30.0, 60.0, 10.0, 5.0
+REST, SOON, REST_OF_ANSWER, REST_MOST, POLL, FIGURES_REST = 10.0, 2.5, 30.0, 60.0, 10.0, 5.0
 PATHS = {
     "overview": "",
     "queues": "queues/",
@@ -43,7 +42,6 @@ THINKS = (6.0, 18.0)
 _LIVE = re.compile(r'<div id="live"[^>]*data-live="([^"]*)"')
 _FIGURE = re.compile(r'data-figure="([^"]+)"\s+data-query="([^"]*)"')
 _AFTER = re.compile(r'data-after="([^"]*)"')
-_REST = re.compile(r'data-rest="([^"]*)"')
 LINKS = re.compile(r'href="(/clusters/[^"/]+/(?:queues|gangs|reclaims|sessions)/[^"?/]+/)"')
 GONE = (404, 410)
 
@@ -129,8 +127,6 @@ class OpenPage:
         live, after = _LIVE.search(text), _AFTER.search(text)
         self.topics = set(live[1].split()) if live else set()
         self.after = after[1] if after else ""
-        given = _REST.search(text)
-        self.rest = max(REST, float(given[1])) if given else REST
         self.figures = {f"{address}?{unescape(query)}&theme=light": "" for address, query in _FIGURE.findall(text)}
         self.last = time.monotonic()
         await self._draw()
@@ -189,7 +185,7 @@ class OpenPage:
     def _stir(self) -> None:
         """Something has changed: look at a moment of its own within the rest."""
         if not self.dirty:
-            self.due = time.monotonic() + random.random() * (self.rest - REST)
+            self.due = time.monotonic() + random.random() * (self.rest - SOON)
         self.dirty = True
 
     async def _follow(self) -> None:
@@ -208,8 +204,7 @@ class OpenPage:
             status, _text, given = await self.visitor.ask(self.path, f"part {self.name}", headers)
             if status == 200:
                 self.etag = given.get("etag", "")
-            asked = float(given.get("x-live-rest", "0"))
-            self.rest = min(REST_MOST, max(REST, asked, REST_OF_ANSWER * (time.monotonic() - self.last)))
+            self.rest = min(REST_MOST, max(REST, REST_OF_ANSWER * (time.monotonic() - self.last)))
             self.last = time.monotonic()
             if self.last - self.figures_at >= FIGURES_REST:
                 await self._draw()

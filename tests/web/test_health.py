@@ -16,22 +16,22 @@ from tests.waiting import until
 from tests.web.front.asgi import Answer, Client
 from tests.web.left_connections import none_left_open
 from tidesched_web.celery import broker_url
-from tidesched_web.common import alive, database_patience, incidents
+from tidesched_web.common import alive, incidents
 from tidesched_web.common.incidents import Ending
 from tidesched_web.front import health
-from tidesched_web.front.application import Front
 from tidesched_web.front.health import Readiness
+from tidesched_web.front.limiter import Limiter
 
 __all__ = ["none_left_open"]
 
 
 async def nothing(scope, receive, send) -> None:
-    raise AssertionError("a probe went further than the front")
+    raise AssertionError("a probe went further than the limiter")
 
 
 def ask(method: str, path: str) -> Answer:
     async def asked() -> Answer:
-        return await Client(Front(nothing)).ask(method, path)
+        return await Client(Limiter(nothing)).ask(method, path)
 
     return async_to_sync(asked)()
 
@@ -39,7 +39,7 @@ def ask(method: str, path: str) -> Answer:
 @asynccontextmanager
 async def served() -> AsyncIterator[Client]:
     """A front end between the start and the end of its web process."""
-    front, begun, asked = Front(nothing), asyncio.Event(), asyncio.Queue()
+    front, begun, asked = Limiter(nothing), asyncio.Event(), asyncio.Queue()
 
     async def send(_message) -> None:
         begun.set()
@@ -64,8 +64,8 @@ def all_alive() -> Iterator[None]:
 def connections(none_left_open: None, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """The connection of each front end ends with its test."""
     made: list[psycopg.Connection] = []
-    connect = database_patience.BoundedConnection.to_default
-    monkeypatch.setattr(database_patience.BoundedConnection, "to_default", lambda: made.append(connect()) or made[-1])
+    connect = health.connect
+    monkeypatch.setattr(health, "connect", lambda: made.append(connect()) or made[-1])
     yield
     until(lambda: all(thread.name != "readiness" for thread in threading.enumerate()))
     for each in made:
@@ -152,6 +152,18 @@ def test_readyz_says_before_the_first_look_that_there_was_none() -> None:
     assert set(json.loads(answer.body)["missing"]) == {"database", "redis", "processes"}
 
 
+def test_a_check_without_an_answer_has_failed_though_it_has_not_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A server that has stopped ends no statement."""
+    monkeypatch.setattr(health, "ANSWER_SECONDS", 0.0)
+    inside: list[dict[str, str]] = []
+    readiness = Readiness({"database": lambda: inside.append(readiness.missing) or ""})
+    assert not readiness.is_away("database"), "nobody has looked"
+    readiness.look()
+    assert not readiness.is_away("database")
+    readiness.look()
+    assert inside[1] == {"database": "no answer for 0 seconds"}
+
+
 @pytest.mark.django_db
 def test_ready_when_all_have_spoken(all_alive: None) -> None:
     assert missing() == {}
@@ -184,7 +196,7 @@ def test_the_demo_needs_a_session(all_alive: None, settings) -> None:
 @pytest.mark.django_db(transaction=True)
 def test_a_statement_that_hangs_is_given_up(all_alive: None, settings, monkeypatch: pytest.MonkeyPatch) -> None:
     settings.DEMO = True
-    monkeypatch.setattr(database_patience, "ANSWER_SECONDS", 1.0)
+    monkeypatch.setattr(health, "ANSWER_SECONDS", 1.0)
     with transaction.atomic(), connection.cursor() as cursor:
         cursor.execute("LOCK TABLE scheduling_session")
         assert missing()["demo"] == "unknown while the database does not answer"

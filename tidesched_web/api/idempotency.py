@@ -17,8 +17,6 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from tidesched_web.api import services
-from tidesched_web.common import off_turn
-from tidesched_web.common.database_patience import DatabaseSilent, watch
 from tidesched_web.common.errors import DomainError
 
 HEADER = "Idempotency-Key"
@@ -52,12 +50,8 @@ def idempotent(method: Callable[..., Response], *, waits: bool = False) -> Calla
         key = key_of(request)
         if key is None:
             return method(view, request, *args, **kwargs)
-        # One that has waited without its turn comes here again, and is the same request.
         token = request.auth.pk if request.auth is not None else None
-        begin = partial(
-            services.begin, account=int(request.user.pk or 0), token=token, key=key, request_hash=_hash(request)
-        )
-        row = off_turn.once(HEADER, begin)
+        row = services.begin(account=int(request.user.pk or 0), token=token, key=key, request_hash=_hash(request))
         if row.status is not None:
             stored = orjson.loads(services.stored_body(row))
             return Response(stored, status=row.status, headers={**row.headers, "Idempotency-Replayed": "true"})
@@ -68,11 +62,8 @@ def idempotent(method: Callable[..., Response], *, waits: bool = False) -> Calla
                     said = {name: outcome.headers[name] for name in KEPT_HEADERS if name in outcome.headers}
                     body = orjson.dumps(outcome.data)
                     services.finish(row, status=outcome.status_code, body=body, headers=said)
-        except BaseException as error:
-            if isinstance(error.__cause__, DatabaseSilent):
-                watch.later(partial(services.forget, row))
-            else:
-                services.abandon(row)
+        except BaseException:
+            services.abandon(row)
             raise
         if isinstance(outcome, DomainError):
             services.abandon(row)
@@ -83,9 +74,9 @@ def idempotent(method: Callable[..., Response], *, waits: bool = False) -> Calla
     return answer
 
 
-def _outcome(run: Callable[[], Response]) -> Response | DomainError | off_turn.Wait | off_turn.DearTurn:
-    """A refusal, or a wait without the turn, ends no transaction: what was written stays, as it does without a key."""
+def _outcome(run: Callable[[], Response]) -> Response | DomainError:
+    """A refusal ends no transaction: what was written stays, as it does without a key."""
     try:
         return run()
-    except (DomainError, off_turn.Wait, off_turn.DearTurn) as error:
+    except DomainError as error:
         return error

@@ -19,23 +19,24 @@ from django.db import DatabaseError, InterfaceError, OperationalError
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from django.http.multipartparser import MultiPartParserError
 from django.views.decorators.csrf import csrf_exempt
-from psycopg_pool import PoolTimeout
+from psycopg_pool import PoolTimeout, TooManyRequests
 from redis import RedisError
 from rest_framework import exceptions
 from rest_framework.response import Response
 from rest_framework.views import set_rollback
 
-from tidesched_web.api.throttling import TooManyRequests, anonymous_waits
+from tidesched_web.api.throttling import CallerThrottled, anonymous_waits
 from tidesched_web.common import request_context
-from tidesched_web.common.database_patience import commits_sent
 from tidesched_web.common.errors import DomainError
 
 CONTENT_TYPE = "application/problem+json"
 _TYPE = "https://tidesched.io/problems/"
 AGAIN_SECONDS = 5
+# What is raised where the database or Redis is away for a moment.
+AWAY = (OperationalError, InterfaceError, PoolTimeout, TooManyRequests, RedisError)
 IN_DOUBT = (
-    "The database stopped answering. It is not known whether this request took effect: send it again under the same "
-    "Idempotency-Key, or read the object before you send it again."
+    "It is not known whether this request took effect: send it again under the same Idempotency-Key, or read the "
+    "object before you send it again."
 )
 _log = logging.getLogger(__name__)
 
@@ -103,10 +104,9 @@ def handle(exception: Exception, context: dict[str, Any]) -> Response:
 
 def unforeseen(exception: BaseException | None, request: HttpRequest) -> DomainError:
     """What is said of an exception that no code expected: a database or Redis that is away, or an error of ours."""
-    if isinstance(exception, OperationalError | InterfaceError | PoolTimeout | RedisError):
-        if in_doubt(request):
-            return DomainError("unavailable", IN_DOUBT)
-        return DomainError("unavailable", "The database or Redis does not answer at the moment; try again.")
+    if isinstance(exception, AWAY):
+        text = "The database or Redis does not answer at the moment"
+        return DomainError("unavailable", f"{text}. {IN_DOUBT}" if in_doubt(request.method) else f"{text}; try again.")
     return DomainError("internal_error", "Something went wrong here. The log has it under this request id.")
 
 
@@ -116,14 +116,20 @@ def throttled(limit: int) -> DomainError:
     return DomainError("throttled", text, {"limit": limit})
 
 
-def in_doubt(request: HttpRequest) -> bool:
-    """Whether a write that failed for want of an answer may have taken effect: its COMMIT had been sent."""
-    return request.method not in ("GET", "HEAD", "OPTIONS") and commits_sent() > 0
+def in_doubt(method: str | None) -> bool:
+    """Whether a request that failed for want of an answer may have taken effect: its COMMIT may have been sent."""
+    return method not in ("GET", "HEAD", "OPTIONS")
 
 
-def database_silent() -> DomainError:
+def database_away() -> DomainError:
     """What is said to a request that is refused before it begins."""
     return DomainError("unavailable", "The database does not answer at the moment. Nothing was changed; try again.")
+
+
+def too_slow(method: str, seconds: float) -> DomainError:
+    """What is said to a request whose answer is waited for no longer."""
+    text = f"There was no answer within {seconds:g} seconds."
+    return DomainError("unavailable", f"{text} {IN_DOUBT}" if in_doubt(method) else f"{text} Try again.")
 
 
 def as_domain_error(exception: Exception) -> DomainError | None:
@@ -135,7 +141,7 @@ def as_domain_error(exception: Exception) -> DomainError | None:
         first = errors[0]
         where = f"{first['pointer']}: " if first["pointer"] else ""
         return DomainError("invalid", f"{where}{first['detail']}", {"errors": errors})
-    if isinstance(exception, TooManyRequests):
+    if isinstance(exception, CallerThrottled):
         return throttled(exception.limit)
     for kind, code in _FRAMEWORK_CODES:
         if isinstance(exception, kind):

@@ -51,13 +51,10 @@ def finish(answer: StoredAnswer, *, status: int, body: bytes, headers: Mapping[s
 
 
 def abandon(answer: StoredAnswer) -> None:
-    answer.delete()
+    """Forget a request that failed, so that it may be tried again under the same key.
 
-
-def forget(answer: StoredAnswer) -> None:
-    """Free the key of a request whose end is not known, if it did not succeed after all.
-
-    Where its COMMIT is still under way, this waits for it: the row of the answer is a part of that transaction.
+    Where its COMMIT was sent and not answered, it may have succeeded after all; where that is still under way, this
+    waits for it: the row of the answer is a part of that transaction.
     """
     StoredAnswer.objects.filter(pk=answer.pk, status__isnull=True, started_at=answer.started_at).delete()
 

@@ -1,6 +1,6 @@
 """Server-sent events: `/api/v1/stream?topics=sessions,gangs`, each names an object that its reader may see.
 
-A page that listens holds no thread, no turn and no database connection. `Last-Event-ID` (or `?after=`) goes on where a
+A page that listens holds no thread and no database connection. `Last-Event-ID` (or `?after=`) goes on where a
 connection broke; what is off the stream by then is simply fetched again by its reader.
 """
 

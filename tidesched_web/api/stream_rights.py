@@ -24,7 +24,6 @@ from tidesched_web.accounts.stream_selectors import NAMED_TO, Caller, access_of_
 from tidesched_web.clusters.selectors import visible_clusters
 from tidesched_web.common.live import Sight
 from tidesched_web.common.live_hub import Listener
-from tidesched_web.common.live_pace import pace
 from tidesched_web.common.permissions import Access
 
 RIGHTS_SECONDS = 3.0
@@ -72,7 +71,6 @@ class OpenStreams:
     def enter(self, stream: OpenStream) -> None:
         """Count a stream in and look after its rights."""
         self._streams.add(stream)
-        pace.streams = len(self._streams)
         self._by_account[stream.caller.user_id] += 1
         if self._watching is None or self._watching.done():
             self._watching = asyncio.create_task(self._watch())
@@ -81,7 +79,6 @@ class OpenStreams:
         if stream not in self._streams:
             return
         self._streams.discard(stream)
-        pace.streams = len(self._streams)
         self._by_account[stream.caller.user_id] -= 1
         if not self._by_account[stream.caller.user_id]:
             del self._by_account[stream.caller.user_id]

@@ -13,14 +13,14 @@ from rest_framework.exceptions import Throttled
 from rest_framework.request import Request
 from rest_framework.throttling import BaseThrottle
 
-from tidesched_web.common import off_turn, request_context
+from tidesched_web.common import request_context
 from tidesched_web.common.client_address import counted_as
 
 WINDOW_SECONDS = 60
 _log = logging.getLogger(__name__)
 
 
-class TooManyRequests(Throttled):
+class CallerThrottled(Throttled):
     """A caller has made ``limit`` requests in this minute."""
 
     def __init__(self, wait: float, limit: int) -> None:
@@ -35,23 +35,27 @@ class CallerThrottle(BaseThrottle):
         """Count the request in.
 
         Raises:
-            TooManyRequests: with the limit, which the framework's own exception does not know.
+            CallerThrottled: with the limit, which the framework's own exception does not know.
         """
-        if off_turn.goes_on():
-            return True
         if request.user and request.user.is_authenticated:
             limit = settings.API_REQUESTS_PER_MINUTE
             waits = _waits(f"u{request.user.pk}", limit)
         else:
             limit, waits = settings.API_ANONYMOUS_REQUESTS_PER_MINUTE, anonymous_waits()
         if waits:
-            raise TooManyRequests(waits, limit)
+            raise CallerThrottled(waits, limit)
         return True
 
 
 def anonymous_waits() -> float:
     """Count a request without an account, a refused token too; seconds until the next one, or 0 for go on."""
     return _waits(f"a{counted_as(request_context.current().address)}", settings.API_ANONYMOUS_REQUESTS_PER_MINUTE)
+
+
+def page_waits(user: Any) -> float:
+    """The same for a request to the console, of an account or of an address that is not signed in."""
+    who = f"u{user.pk}" if user.is_authenticated else f"a{counted_as(request_context.current().address)}"
+    return _waits(f"page:{who}", settings.API_REQUESTS_PER_MINUTE)
 
 
 def _waits(who: str, limit: int) -> float:

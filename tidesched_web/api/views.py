@@ -22,7 +22,6 @@ from tidesched_web.api.filters import ReferenceFilter, StrictBackend, refuse_unk
 from tidesched_web.api.idempotency import key_of
 from tidesched_web.api.parsers import MergePatchParser
 from tidesched_web.api.writes import DRY_RUN, is_dry_run
-from tidesched_web.common import off_turn
 from tidesched_web.common.errors import DomainError
 from tidesched_web.common.permissions import Access, require_scope
 
@@ -88,8 +87,8 @@ class ScopedView(APIView):
             with transaction.atomic():
                 try:
                     handler(request, *args, **kwargs)
-                except (Exception, off_turn.Wait) as error:
-                    said = problem_json.as_domain_error(error) if isinstance(error, Exception) else None
+                except Exception as error:
+                    said = problem_json.as_domain_error(error)
                     if said is not None and said.status in _OF_RIGHTS:
                         raise
                 transaction.set_rollback(True)

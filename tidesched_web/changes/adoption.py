@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from functools import partial
 from typing import Any, Final
 
 from django.utils.translation import gettext as _
@@ -23,7 +22,6 @@ from tidesched_web.clusters.kubernetes.manifests import CARD_QUOTA, SERVICE_TYPE
 from tidesched_web.clusters.kubernetes.ownership import standing
 from tidesched_web.clusters.kubernetes.paths import QUEUE
 from tidesched_web.clusters.models import Cluster
-from tidesched_web.common import off_turn
 from tidesched_web.common.errors import DomainError
 from tidesched_web.engine.quantities import cpu_milli, memory_mib
 from tidesched_web.quota.push_selectors import cards_of_resources, limited_cards
@@ -62,16 +60,11 @@ def unmanaged(cluster: Cluster, known: Iterable[str]) -> list[Found]:
     """
     if cluster.disconnected_at is not None:
         raise DomainError("unavailable", _("%(cluster)s is disconnected.") % {"cluster": cluster.name})
-    key, subject = f"queues {cluster.pk} {cluster.version}", f"cluster {cluster.pk}"
     try:
-        ask = partial(_live_queues, connection_of(cluster))
-        items = off_turn.wait_for(key, ask, subject=subject, otherwise=None)
+        items = _live_queues(connection_of(cluster))
     except (ApiFailure, Unreachable, *UNUSABLE) as error:
         said = _("%(cluster)s does not say which queues it has: %(problem)s.")
         raise DomainError("unavailable", said % {"cluster": cluster.name, "problem": error}) from None
-    if items is None:
-        text = _("Too many requests wait for the answers of this cluster already: look again in a few seconds.")
-        raise DomainError("unavailable", text)
     managed = {*known, *OWN_OF_VOLCANO}
     counted = cards_of_resources(cluster)
     found = [read(item, counted) for item in items if (item.get("metadata") or {}).get("name") not in managed]

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable, Mapping
-from functools import partial
 from typing import Any
 
 from django.db import connection, transaction
@@ -16,7 +15,7 @@ from tidesched_web.accounts.selectors import active_user
 from tidesched_web.celery import app
 from tidesched_web.changes.impact_sight import within_sight
 from tidesched_web.clusters.models import Cluster
-from tidesched_web.common import alive, off_turn
+from tidesched_web.common import alive
 from tidesched_web.common.permissions import Access
 from tidesched_web.jobs import services as jobs
 from tidesched_web.jobs import waiting
@@ -67,12 +66,8 @@ def impact_now(
 def ask(
     cluster: Cluster, objects: Objects, *, access: Access, policy_text: str | None = None, subject: str = ""
 ) -> Job:
-    """Put the question of `impact_now` and go on; the job has the answer. A request that waits asks only once."""
-    put = partial(_ask, cluster, _params(objects, policy_text), access=access, subject=subject)
-    return off_turn.once(f"impact {cluster.pk} {subject}", put)
-
-
-def _ask(cluster: Cluster, params: dict[str, Any], *, access: Access, subject: str) -> Job:
+    """Put the question of `impact_now` and go on; the job has the answer."""
+    params = _params(objects, policy_text)
     # Who asks again before the answer is there waits for the same one.
     job = asked_already(JobKind.IMPACT, subject, access.user_id, params) if subject else None
     if job is None:

@@ -1,18 +1,16 @@
 """What the cluster says to the objects of a plan before any of it is applied: a dry run of each by the API server.
 
 Its webhooks and validation answer as they would to the push. Nothing is written. The cluster may be slow or silent: it
-is waited for without the turn of the request (`common/off_turn.py`), and for so long in all.
+is waited for, and for so long in all.
 """
 
 from __future__ import annotations
 
-import hashlib
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any, Final
 
-import orjson
 from django.utils.translation import gettext as _
 
 from tidesched_web.clusters.credentials import UNUSABLE, connection_of
@@ -23,7 +21,6 @@ from tidesched_web.clusters.kubernetes.paths import QUEUE
 from tidesched_web.clusters.kubernetes.pressure import run_all
 from tidesched_web.clusters.kubernetes.writes import ClusterWrites
 from tidesched_web.clusters.models import Cluster, ClusterMode
-from tidesched_web.common import off_turn
 
 MOST: Final = 50
 # After so long no further object is asked about; an answer that is under way is waited for (the client's limit).
@@ -49,13 +46,9 @@ def server_check(cluster: Cluster, objects: Iterable[Mapping[str, Any]]) -> Row:
     if not asked:
         return found
     try:
-        ask = partial(_ask, connection_of(cluster), asked)
-        outcomes = off_turn.wait_for(_key(cluster, asked), ask, subject=f"cluster {cluster.pk}", otherwise=None)
+        outcomes = _ask(connection_of(cluster), asked)
     except UNUSABLE as error:
         return found | {"unavailable": str(error)}
-    if outcomes is None:
-        text = _("Too many requests wait for the answers of this cluster already: look again in a few seconds.")
-        return found | {"unavailable": text}
     for row, outcome in zip(asked, outcomes, strict=True):
         if outcome.kind is OutcomeKind.UNREACHABLE:
             found["unavailable"] = found["unavailable"] or _slow(outcome) or outcome.message or outcome.reason
@@ -64,12 +57,6 @@ def server_check(cluster: Cluster, objects: Iterable[Mapping[str, Any]]) -> Row:
         if outcome.kind is OutcomeKind.REFUSED:
             found["refused"].append({"kind": row["kind"], "name": row["name"], "detail": outcome.message})
     return found
-
-
-def _key(cluster: Cluster, asked: Sequence[Mapping[str, Any]]) -> str:
-    """The same question of two readers is asked once."""
-    digest = hashlib.sha256(orjson.dumps([cluster.version, asked], default=str)).hexdigest()
-    return f"dry run {cluster.pk} {digest}"
 
 
 def _slow(outcome: Outcome) -> str:

@@ -1,6 +1,6 @@
 """Whose address a request comes from: the one place that reads ``X-Forwarded-For``, and the only one that believes it.
 
-Limits, the audit log, the log lines and the order of turns all ask here. A header that any client can write is worth
+Limits, the audit log and the log lines all ask here. A header that any client can write is worth
 something only where a proxy of the installation's own wrote its last part:
 
 * nothing is set: the peer of the connection is the client, and the header is ignored;

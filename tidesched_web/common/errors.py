@@ -52,7 +52,6 @@ STATUS_OF: Final[Mapping[str, HTTPStatus]] = {
     "stale": HTTPStatus.PRECONDITION_FAILED,
     "body_too_large": HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
     "head_too_large": HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE,
-    "body_too_slow": HTTPStatus.REQUEST_TIMEOUT,
     "unsupported_media_type": HTTPStatus.UNSUPPORTED_MEDIA_TYPE,
     "quota_breach": HTTPStatus.UNPROCESSABLE_ENTITY,
     "idempotency_key_reused": HTTPStatus.UNPROCESSABLE_ENTITY,

@@ -17,11 +17,10 @@ from tidesched_web.jobs.models import Job
 
 
 def change_of(this: Page, pk: int) -> QuotaChange:
-    """The change that the address names; a large one goes on in a turn of the large works."""
+    """The change that the address names."""
     found = visible_changes(this.access).filter(cluster=this.cluster, pk=pk).first()
     if found is None:
         raise Http404
-    services.take_turn(found)
     return found
 
 

@@ -8,7 +8,6 @@ from django.http import HttpResponse
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
-from tidesched_web.changes import services
 from tidesched_web.changes.inbox_selectors import inbox_to_be_read, tenants_of
 from tidesched_web.changes.models import QuotaChange
 from tidesched_web.changes.selectors import FIRST_TOUCHED
@@ -27,8 +26,6 @@ def inbox(this: Page) -> HttpResponse:
     """The reader's own changes that others closed, then those that wait for their approval, the longest first."""
     need_writer(this)
     found = inbox_to_be_read(this.access)
-    for change in found.waiting:
-        services.take_turn(change)
     tenants = tenants_of(found.waiting, this.access)
     known = {key_of("tenant", tenant.slug): {"name": tenant.name} for tenant in tenants.values()}
     now = timezone.now()

@@ -23,7 +23,6 @@ from tidesched_web.accounts.selectors import access_of
 from tidesched_web.changes.inbox_selectors import inbox_of
 from tidesched_web.clusters.models import Cluster
 from tidesched_web.common import live
-from tidesched_web.common.live_pace import pace
 from tidesched_web.common.permissions import Access
 from tidesched_web.scheduling.cluster_selectors import clusters_now, clusters_of_frame
 from tidesched_web.scheduling.selectors import open_platform_alerts
@@ -75,13 +74,10 @@ class Page:
                 "section": self.section,
                 "topics": _with_frame(self.topics, inbox=self.inbox is not None),
                 "live_after": self.live_after,
-                "live_rest": pace.rest(),
             }
             | (context or {}),
             status=status,
         )
-        if self.topics:
-            response.headers["X-Live-Rest"] = str(pace.rest())
         patch_vary_headers(response, ["HX-Request", "Cookie"])
         patch_cache_control(response, private=True, no_store=True)
         return response

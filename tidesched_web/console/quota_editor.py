@@ -47,7 +47,6 @@ def draft_of(this: Page, text: str | None) -> QuotaChange | None:
     found = visible_changes(this.access).filter(cluster=this.cluster, pk=int(text)).first()
     if found is None or refusal(found, this.access, Act.EDIT) is not None:
         raise Http404
-    services.take_turn(found)
     return found
 
 

@@ -17,11 +17,10 @@ from typing import Any
 
 import uvicorn
 
-from tidesched_web.front.protocol import BoundedProtocol
-
 APPLICATION = "tidesched_web.asgi:application"
 SERVER: dict[str, Any] = {
-    "http": BoundedProtocol,
+    "http": "h11",
+    "h11_max_incomplete_event_size": 32_768,  # a larger head is refused with 400
     "lifespan": "on",
     "access_log": False,
     "proxy_headers": False,

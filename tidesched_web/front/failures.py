@@ -1,25 +1,21 @@
-"""What Django answers itself, when no view does: problem+json below /api/, else a page; both with the request's id."""
+"""What Django answers itself, when no view does: problem+json below /api/, else a page; both with the request's id.
+
+Django's own pages look for a form's token in the body of the request, which need not be readable.
+"""
 
 from __future__ import annotations
 
 import sys
-from http import HTTPStatus
 from typing import Any
 
-from django.db import InterfaceError, OperationalError
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
-from django.template.loader import render_to_string
 from django.views import csrf
-from psycopg_pool import PoolTimeout
 from redis import RedisError
 
 from tidesched_web.api import problem_json
 from tidesched_web.common import request_context
 from tidesched_web.common.errors import DomainError
-
-UNREACHABLE = (OperationalError, InterfaceError, PoolTimeout, RedisError)
-AGAIN_SECONDS = "5"
 
 
 def _for_api(request: HttpRequest) -> bool:
@@ -46,42 +42,30 @@ def permission_denied(request: HttpRequest, exception: Exception) -> HttpRespons
     if _for_api(request):
         text = str(exception) or "You may not do this."
         return problem_json.answer(DomainError("permission_denied", text), request)
-    return _page(request, "403.html", HTTPStatus.FORBIDDEN, {"limit": getattr(exception, "limit", None)})
+    return render(request, "403.html", {"limit": getattr(exception, "limit", None)}, status=403)
 
 
 def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:  # noqa: ARG001  # Django gives it
     if _for_api(request):
         return problem_json.unknown_address(request)
-    return _page(request, "404.html", HTTPStatus.NOT_FOUND)
-
-
-def _page(
-    request: HttpRequest, template: str, status: HTTPStatus, context: dict[str, Any] | None = None
-) -> HttpResponse:
-    """A page without the form's token: Django's own pages look for it in the body, which need not be readable."""
-    return render(request, template, context, status=int(status))
+    return render(request, "404.html", status=404)
 
 
 def server_error(request: HttpRequest) -> HttpResponse:
     """An unforeseen error; or a database or Redis that is away for a moment, which is a 503."""
     error_now = sys.exc_info()[1]
-    away = isinstance(error_now, UNREACHABLE)
+    away = isinstance(error_now, problem_json.AWAY)
     if _for_api(request):
         error = problem_json.unforeseen(error_now, request)
-        return problem_json.answer(error, request, {"Retry-After": AGAIN_SECONDS} if away else None)
+        return problem_json.answer(error, request, {"Retry-After": str(problem_json.AGAIN_SECONDS)} if away else None)
     # Not rendered for the request: what fails may be what every page asks for.
     context: dict[str, Any] = {"request_id": _id(), "away": away, "redis": isinstance(error_now, RedisError)}
-    context["doubt"] = away and problem_json.in_doubt(request)
+    context["doubt"] = away and problem_json.in_doubt(request.method)
     response = render(None, "500.html", context, status=503 if away else 500)
     if away:
-        response.headers["Retry-After"] = AGAIN_SECONDS
+        response.headers["Retry-After"] = str(problem_json.AGAIN_SECONDS)
     response.headers["Cache-Control"] = "no-store"
     return response
-
-
-def away_page(request_id: str) -> str:
-    """The page of a request that was refused before it began, while the database does not answer."""
-    return render_to_string("500.html", {"request_id": request_id, "away": True})
 
 
 def _id() -> str:

@@ -1,4 +1,4 @@
-"""Django behind the front: all of a request's middleware and its view run in one piece on the thread of its turn.
+"""Django with all of a request's middleware and its view in one piece on one thread.
 
 Django's own handler adapts each middleware that is written for threads to its event loop and back, and a request would
 change between thread and loop a dozen times. Views that are coroutines (event streams) still run on the event loop.
@@ -11,14 +11,12 @@ from django.core.handlers.asgi import ASGIHandler
 from django.http import HttpRequest, HttpResponseBase
 
 
-class TurnHandler(ASGIHandler):
-    """Django's handler with a chain of middleware for threads."""
-
+class OneThreadHandler(ASGIHandler):
     def load_middleware(self, is_async: bool = True) -> None:
         """Build the chain for threads, whatever is asked for."""
         super().load_middleware(is_async=False)
 
     async def get_response_async(self, request: HttpRequest) -> HttpResponseBase:
-        """One change to the thread of the turn, and one back."""
+        """One change to the thread, and one back."""
         response: HttpResponseBase = await sync_to_async(self.get_response)(request)
         return response

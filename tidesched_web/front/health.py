@@ -1,40 +1,47 @@
 """`/healthz` and `/readyz`: is the process alive, and can the installation do its work.
 
 A thread looks each second, on a database connection that no page uses. Both addresses answer at once, from the event
-loop alone: `/readyz` says what the last rounds made of each check.
+loop alone: `/readyz` says what the last rounds made of each check. A server that has stopped answers nothing, so a
+check that takes long has failed, too.
 """
 
 from __future__ import annotations
 
 import logging
 import threading
+import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
 import psycopg
 from django.conf import settings
 from django.core.cache import cache
+from django.db import connections
 from redis import RedisError
 
 from tidesched_web.common import alive
-from tidesched_web.common.database_patience import BoundedConnection
 from tidesched_web.front import Receive, Scope, Send, answers
 
-EVERY_SECONDS, FAILED_ROUNDS = 1.0, 3
+PATHS = ("/healthz", "/readyz")
+EVERY_SECONDS, FAILED_ROUNDS, ANSWER_SECONDS = 1.0, 3, 5.0
+_DATABASE, _UNSEEN = "database", "not looked at yet"
 _log = logging.getLogger(__name__)
 
 
 class Readiness:
-    """The checks, each of which returns why it fails, or nothing. Each ends by timeouts of its own."""
+    """The checks, each of which returns why it fails, or nothing."""
 
     def __init__(self, checks: Mapping[str, Callable[[], str]]) -> None:
         self._checks = checks
         # Nothing is ready that has never succeeded.
         self._failures = dict.fromkeys(checks, FAILED_ROUNDS)
-        self._reasons = dict.fromkeys(checks, "not looked at yet")
+        self._reasons = dict.fromkeys(checks, _UNSEEN)
+        # What is asked at the moment, and since when.
+        self._asked = ("", 0.0)
 
     def look(self) -> None:
         for name, check in self._checks.items():
+            self._asked = (name, time.monotonic())
             try:
                 reason = check()
             except Exception as error:  # noqa: BLE001 - whatever it is, the next round is made
@@ -42,11 +49,20 @@ class Readiness:
                 reason = f"the check failed: {type(error).__name__}"
             self._reasons[name] = reason
             self._failures[name] = self._failures[name] + 1 if reason else 0
+        self._asked = ("", 0.0)
 
     @property
     def missing(self) -> dict[str, str]:
         """The checks that have failed for some rounds in a row, or have not succeeded yet, each with its reason."""
-        return {name: self._reasons[name] for name, count in self._failures.items() if count >= FAILED_ROUNDS}
+        missing = {name: self._reasons[name] for name, count in self._failures.items() if count >= FAILED_ROUNDS}
+        name, since = self._asked
+        if name and time.monotonic() - since > ANSWER_SECONDS:
+            missing[name] = f"no answer for {ANSWER_SECONDS:g} seconds"
+        return missing
+
+    def is_away(self, name: str) -> bool:
+        """Whether this check has been made, and fails."""
+        return self.missing.get(name, _UNSEEN) != _UNSEEN
 
 
 class Probes:
@@ -55,6 +71,10 @@ class Probes:
     def __init__(self) -> None:
         self._readiness = Readiness(checks())
         self._ended = threading.Event()
+
+    @property
+    def database_is_away(self) -> bool:
+        return self._readiness.is_away(_DATABASE)
 
     async def live(self, receive: Receive, send: Send) -> None:
         """Look from the start of the web process to its end: ASGI's lifespan."""
@@ -71,34 +91,40 @@ class Probes:
             self._readiness.look()
 
     async def answer(self, scope: Scope, send: Send) -> None:
-        bare = scope["method"] == "HEAD"
         if scope["method"] not in ("GET", "HEAD"):
-            await answers.send_json(send, 405, {"status": "only GET and HEAD"}, {"Allow": "GET, HEAD"})
+            await answers.send_json(send, scope, 405, {"status": "only GET and HEAD"}, {"Allow": "GET, HEAD"})
         elif scope["path"] == "/healthz":
-            await answers.send_json(send, 200, {"status": "alive", "version": settings.VERSION}, bare=bare)
+            await answers.send_json(send, scope, 200, {"status": "alive", "version": settings.VERSION})
+        elif missing := self._readiness.missing:
+            body = {"status": "not ready", "missing": missing}
+            await answers.send_json(send, scope, 503, body, {"Retry-After": "2"})
         else:
-            missing = self._readiness.missing
-            body = {"status": "not ready" if missing else "ready", "missing": missing}
-            await answers.send_json(
-                send, 503 if missing else 200, body, {"Retry-After": "2"} if missing else {}, bare=bare
-            )
+            await answers.send_json(send, scope, 200, {"status": "ready", "missing": {}})
 
 
 def checks() -> dict[str, Callable[[], str]]:
     database = _Database()
     demo = {"demo": database.demo_session} if settings.DEMO else {}
-    return {"database": database.answers, "redis": _redis, "processes": _processes} | demo
+    return {_DATABASE: database.answers, "redis": _redis, "processes": _processes} | demo
+
+
+def connect() -> psycopg.Connection[Any]:
+    """A connection outside of the pool, whose statements have a few seconds."""
+    parameters: dict[str, Any] = connections["default"].get_connection_params()
+    parameters.pop("cursor_factory", None)
+    limits = {"connect_timeout": int(ANSWER_SECONDS), "options": f"-c statement_timeout={int(ANSWER_SECONDS)}s"}
+    return psycopg.connect(**parameters | limits, autocommit=True)
 
 
 class _Database:
-    """On a connection of its own, whose statements have a few seconds."""
+    """On a connection of its own."""
 
     def __init__(self) -> None:
         self._connection: psycopg.Connection[Any] | None = None
 
     def _ask(self, query: str) -> Any:
         if self._connection is None or self._connection.closed:
-            self._connection = BoundedConnection.to_default()
+            self._connection = connect()
         try:
             row = self._connection.execute(query.encode()).fetchone()
         except psycopg.Error:

@@ -1,50 +1,82 @@
-"""What Django says to the layer before it: whose request it was, and how its answer is made and kept."""
+"""Of pages: how many one person may ask for; and few bytes: none where nothing moved, else packed by Django."""
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
-from typing import Any
+import hashlib
+import math
+import re
+from collections.abc import Callable
 
-from asgiref.sync import iscoroutinefunction
-from django.http import FileResponse, HttpRequest, HttpResponseBase
-from django.utils.decorators import sync_and_async_middleware
-from django.utils.functional import LazyObject, empty
+from django.conf import settings
+from django.http import HttpRequest, HttpResponse, HttpResponseBase
+from django.middleware.gzip import GZipMiddleware
+from django.shortcuts import render
+from django.utils.cache import get_conditional_response
 
-from tidesched_web.front import ACCOUNT, KIND
+from tidesched_web.api import problem_json, throttling
+from tidesched_web.common import request_context
 
-EVENTS = "text/event-stream"
+# What differs between two pages that say the same: times that a page keeps fresh itself, and masked tokens. Each begins
+# with signs of its own and repeats only signs that cannot begin it anew: no text makes a search walk over it again.
+_CLOCKS = re.compile(rb' data-(?:now|after)="[^"]*"')
+_TOKENS = re.compile(rb'(name="csrfmiddlewaretoken" value=")[^"]*')
+_TIMES = re.compile(rb"(<time\b[^<>]*>)[^<]*(?=</time>)")
 
 
-@sync_and_async_middleware
-def middleware(
-    get_response: Callable[[HttpRequest], HttpResponseBase] | Callable[[HttpRequest], Awaitable[HttpResponseBase]],
-) -> Callable[[HttpRequest], Any]:
-    if iscoroutinefunction(get_response):
+_Handler = Callable[[HttpRequest], HttpResponseBase]
 
-        async def answer_async(request: HttpRequest) -> HttpResponseBase:
-            response: HttpResponseBase = await get_response(request)
-            _say(request, response)
-            return response
 
-        return answer_async
+def throttle(get_response: _Handler) -> _Handler:
+    """Refuse the pages that one person asks for beyond the limit; the API has throttles of its own."""
 
     def answer(request: HttpRequest) -> HttpResponseBase:
-        response: Any = get_response(request)
-        _say(request, response)
+        waits = 0.0 if request.path.startswith("/api/") else throttling.page_waits(request.user)
+        if not waits:
+            return get_response(request)
+        error = problem_json.throttled(settings.API_REQUESTS_PER_MINUTE)
+        context = {"status": 429, "detail": error.message, "request_id": request_context.current().request_id}
+        response = render(None, "refused.html", context, status=429)
+        response.headers["Retry-After"] = str(math.ceil(waits))
+        response.headers["Cache-Control"] = "no-store"
         return response
 
     return answer
 
 
-def _say(request: HttpRequest, response: HttpResponseBase) -> None:
-    if request.path.startswith("/api/"):
-        response.headers.setdefault("Cache-Control", "no-store")
-    scope: dict[str, Any] | None = getattr(request, "scope", None)
-    if scope is None:  # a test client without a server
-        return
-    user: Any = getattr(request, "user", None)
-    # A request that has not asked who it is costs no query for it here.
-    if user is not None and not (isinstance(user, LazyObject) and user._wrapped is empty):  # noqa: SLF001
-        scope[ACCOUNT] = user.pk if user.is_authenticated else None
-    if response.streaming and not isinstance(response, FileResponse):
-        scope[KIND] = "events" if response.headers.get("Content-Type", "").startswith(EVENTS) else "download"
+def unchanged(get_response: _Handler) -> _Handler:
+    """An ETag over what an answer of the console says, and a 304 to who has it already.
+
+    No cache keeps answers of the API; its ETags are versions of objects.
+    """
+
+    def answer(request: HttpRequest) -> HttpResponseBase:
+        response = get_response(request)
+        if request.path.startswith("/api/"):
+            response.headers.setdefault("Cache-Control", "no-store")
+        elif request.method == "GET" and response.status_code == 200 and isinstance(response, HttpResponse):
+            page = response.headers.get("Content-Type", "").startswith("text/html")
+            response.headers.setdefault("ETag", f'W/"{digest(response.content, page=page)}"')
+            return get_conditional_response(request, response.headers["ETag"], None, response) or response
+        return response
+
+    return answer
+
+
+def digest(content: bytes, *, page: bool) -> str:
+    """A digest of what an answer says, whenever it was made; only a page has parts that say nothing."""
+    if page:
+        content = _TIMES.sub(rb"\1", _TOKENS.sub(rb"\1", _CLOCKS.sub(b"", content)))
+    return hashlib.blake2b(content, digest_size=16).hexdigest()
+
+
+class Compression(GZipMiddleware):
+    """Django's, but for event streams: each would keep the memory of a packer for as long as it is open."""
+
+    def process_response(self, request: HttpRequest, response: HttpResponseBase) -> HttpResponseBase:
+        if response.headers.get("Content-Type", "").startswith("text/event-stream"):
+            return response
+        etag = response.headers.get("ETag")
+        response = super().process_response(request, response)
+        if etag:
+            response.headers["ETag"] = etag  # the version of an object: `If-Match` takes it, and no weak one
+        return response

@@ -1,19 +1,17 @@
 """Telling a request that waits for a job that it has something to show: a list of Redis, gone soon after.
 
-The answer itself is in the job's row; where Redis is away the request finds it there, a little later. A request of a
-web process waits without its turn, and so without the database.
+The answer itself is in the job's row; where Redis is away the request finds it there, a little later.
 """
 
 from __future__ import annotations
 
 import logging
 import time
-from functools import cache, partial
+from functools import cache
 
 import redis
 from django.conf import settings
 
-from tidesched_web.common import off_turn
 from tidesched_web.jobs.models import Job
 from tidesched_web.jobs.selectors import job_by_id
 
@@ -39,33 +37,21 @@ def tell(job_id: int) -> None:
 
 def wait(job_id: int, seconds: float) -> Job | None:
     """The job once it has a result or is over, or as it is when the time has passed."""
-    if off_turn.is_possible():
-        off_turn.wait_for(f"job {job_id}", partial(_until_told, job_id, seconds), otherwise=None)
-        return job_by_id(job_id)
     deadline = time.monotonic() + seconds
     while True:
         left = deadline - time.monotonic()
         if left > 0:
-            _sleep(job_id, min(left, 2.0))
+            _wait_for_sign(job_id, min(left, 2.0))
         job = job_by_id(job_id)
         if job is None or job.result is not None or not job.open or time.monotonic() >= deadline:
             return job
 
 
-def _until_told(job_id: int, seconds: float) -> None:
-    deadline = time.monotonic() + seconds
-    while (left := deadline - time.monotonic()) > 0:
-        if _sleep(job_id, min(left, 2.0)):
-            return
-
-
-def _sleep(job_id: int, seconds: float) -> bool:
-    """Wait for a sign of the job (True), or for a while."""
+def _wait_for_sign(job_id: int, seconds: float) -> None:
     try:
-        return _client().blpop([_key(job_id)], timeout=max(0.01, seconds)) is not None
+        _client().blpop([_key(job_id)], timeout=max(0.01, seconds))
     except redis.RedisError:
         time.sleep(min(seconds, _LOOK_SECONDS))
-        return False
 
 
 def _key(job_id: int) -> str:

@@ -11,48 +11,17 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
 from tests.web.console.cast import H200
-from tests.web.console.test_changes import BASE, LOWER, NOW, act, drafted, lead, text_of, world
+from tests.web.console.test_changes import BASE, LOWER, act, drafted, lead, text_of, world
 from tests.web.console.test_pages import client_of
-from tidesched_web.accounts.models import PlatformRole, User
 from tidesched_web.accounts.selectors import access_of
 from tidesched_web.changes import services
 from tidesched_web.changes.models import ChangeState, QuotaChange
 from tidesched_web.changes.selectors import with_touched
 from tidesched_web.changes.services import known_plan
-from tidesched_web.common import off_turn
 from tidesched_web.console import change_parts, change_words
 
 __all__ = ["lead", "world"]
 pytestmark = pytest.mark.django_db
-
-
-def test_what_is_asked_about_a_change_of_thousands_of_figures_is_a_large_work(world) -> None:
-    """Eight readers of such a draft at a time held up the pages of all others: no body of theirs is large."""
-    second = User.objects.create(username="second", password="!", platform_role=PlatformRole.ADMIN)
-    client = client_of(world.admin)
-    small = drafted(client, LOWER)
-    many = {f"grant/made-{n}/search-training": {} for n in range(known_plan.LARGE + 1)}
-    large = drafted(client, {**LOWER, **many})
-    asked = [f"{BASE}changes/{{}}/", f"{BASE}changes/{{}}/day/", "/api/v1/quota-changes/{}/"]
-    asked += ["/api/v1/quota-changes/{}/plan/?impact=false"]
-    for path in asked:
-        with off_turn.at(off_turn.Desk()):
-            assert client.get(path.format(small.pk)).status_code == 200
-            with pytest.raises(off_turn.DearTurn):
-                client.get(path.format(large.pk))
-        with off_turn.at(off_turn.Desk(dear=True)):
-            assert client.get(path.format(large.pk)).status_code == 200
-    with off_turn.at(off_turn.Desk()), pytest.raises(off_turn.DearTurn):
-        client.post(f"{BASE}changes/{large.pk}/apply/", NOW)
-    with off_turn.at(off_turn.Desk()):
-        assert client_of(second).get("/waiting/").status_code == 200
-        QuotaChange.objects.filter(pk=large.pk).update(state=ChangeState.WAITING)
-        with pytest.raises(off_turn.DearTurn):
-            client_of(second).get("/waiting/")
-    large.refresh_from_db()
-    services.cancel(change=large, access=access_of(world.admin))
-    with off_turn.at(off_turn.Desk()):
-        assert client.get(f"{BASE}changes/{large.pk}/").status_code == 200, "its plan is kept"
 
 
 def test_a_list_reads_of_each_change_what_it_shows_alone(world, lead) -> None:

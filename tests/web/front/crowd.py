@@ -51,25 +51,22 @@ def fill() -> None:
 
 
 def silent(port: int, signed_in: Callable[[Any], str]) -> dict[str, Any]:
-    """A cluster whose API server accepts connections and never answers, four drafts of it and three platform admins."""
+    """A cluster whose API server accepts connections and never answers, a draft of it and a platform admin."""
     from tests import quota_writes
     from tidesched_web.accounts.models import Tenant, User
     from tidesched_web.accounts.selectors import access_of
     from tidesched_web.changes import services as changes
     from tidesched_web.clusters import services as clusters
 
-    admins = [User.objects.create(username=f"admin-{n}", password="!", platform_role="admin") for n in range(3)]
+    admin = User.objects.create(username="admin-of-silent", password="!", platform_role="admin")
     address = f"http://127.0.0.1:{port}"
     cluster = clusters.create(name="Silent", api_url=address, token="x", mode="quota", actor="crowd")
     line = quota_writes.ensure_business_line(tenant=Tenant.objects.first(), slug="silent", actor="crowd")
     quota_writes.create_queue(
         cluster=cluster, name="silent-train", service_type="training", card_quota={}, business_line=line, actor="crowd"
     )
-    drafts = [
-        changes.draft(cluster=cluster, edits={"queue/silent-train": {"weight": 2 + n}}, access=access_of(admins[0])).pk
-        for n in range(4)
-    ]
-    return {"silent": cluster.slug, "drafts": drafts, "admins": [{"session": signed_in(user)} for user in admins]}
+    draft = changes.draft(cluster=cluster, edits={"queue/silent-train": {"weight": 2}}, access=access_of(admin))
+    return {"silent": cluster.slug, "draft": draft.pk, "its_admin": {"session": signed_in(admin)}}
 
 
 if __name__ == "__main__":

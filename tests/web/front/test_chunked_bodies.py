@@ -15,8 +15,8 @@ from asgiref.sync import async_to_sync
 
 from tests.api import cast
 from tidesched_web.embedded.web import SERVER
-from tidesched_web.front.application import Front
-from tidesched_web.front.handler import TurnHandler
+from tidesched_web.front.handler import OneThreadHandler
+from tidesched_web.front.limiter import Limiter
 from tidesched_web.quota.models import Queue
 
 
@@ -27,7 +27,7 @@ async def in_chunks(body: bytes) -> AsyncIterator[bytes]:
 
 @contextlib.asynccontextmanager
 async def serving() -> AsyncIterator[str]:
-    config = uvicorn.Config(Front(TurnHandler()), port=0, log_level="critical", **SERVER)
+    config = uvicorn.Config(Limiter(OneThreadHandler()), port=0, log_level="critical", **SERVER)
     server = uvicorn.Server(config)
     config.load()
     server.lifespan = config.lifespan_class(config)

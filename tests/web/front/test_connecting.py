@@ -1,4 +1,4 @@
-"""A connection test takes its time: the request that waits for it keeps no turn, and connects once."""
+"""A connection test takes its time: the request waits for it, others are answered meanwhile, and it connects once."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from tests.cluster.answering_server import TOKEN, AnsweringServer, pem
 from tests.waiting import until_async
 from tests.web.front.asgi import Answer, Client, Connection
 from tidesched_web.clusters.models import Cluster, ConnectionTest
-from tidesched_web.front.application import Front
-from tidesched_web.front.handler import TurnHandler
+from tidesched_web.front.handler import OneThreadHandler
+from tidesched_web.front.limiter import Limiter
 from tidesched_web.jobs import running
 from tidesched_web.jobs.models import Job
 
@@ -29,17 +29,17 @@ def server(tmp_path: Any) -> Iterator[AnsweringServer]:
     made.stop()
 
 
-def test_a_connection_test_keeps_no_turn_and_is_made_once(server, settings, transactional_db) -> None:
-    """Asked twice under one key, and again when it is done, on a front with one turn."""
+def test_a_connection_test_is_waited_for_and_made_once(server, settings, transactional_db) -> None:
+    """Asked twice under one key, and again when it is done."""
     cache.clear()
     world = cast.build()
-    settings.WEB_REQUESTS_AT_ONCE = settings.WEB_REQUESTS_OF_ONE = 1
+    settings.WEB_REQUESTS_AT_ONCE = 2
     headers = {"authorization": f"Bearer {world.token('admin', 'admin')}", "content-type": "application/json"}
     given = {"name": "Hall 3", "mode": "schedule", "api_url": server.url, "token": TOKEN, "reason": "A new hall."}
     body = orjson.dumps(given | {"ca_certificate": pem(server.authority[0])})
 
     async def story() -> None:
-        client = Client(Front(TurnHandler()))
+        client = Client(Limiter(OneThreadHandler()))
 
         def connect() -> tuple[Answer, Connection]:
             named = headers | {"idempotency-key": "hall", "content-length": str(len(body))}

@@ -1,4 +1,4 @@
-"""A request runs in one piece on the thread of its turn."""
+"""A request runs in one piece on one thread."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from asgiref.sync import SyncToAsync, async_to_sync
 
 from tests.api import cast
 from tests.web.front.asgi import Client
-from tidesched_web.front.application import Front
-from tidesched_web.front.handler import TurnHandler
+from tidesched_web.front.handler import OneThreadHandler
+from tidesched_web.front.limiter import Limiter
 
 # The signal of the beginning, the request itself, and what is closed at its end.
 MOST_CHANGES = 4
@@ -27,7 +27,7 @@ def test_a_request_changes_to_its_thread_a_few_times_only(transactional_db: Any,
         return await change(self, *args, **options)
 
     async def story() -> tuple[int, int]:
-        client = Client(Front(TurnHandler()))
+        client = Client(Limiter(OneThreadHandler()))
         await client.ask("GET", "/api/v1/queues/", headers=headers)  # the first one fills what is kept
         monkeypatch.setattr(SyncToAsync, "__call__", counted)
         answer = await client.ask("GET", "/api/v1/queues/", headers=headers)
@@ -40,6 +40,6 @@ def test_a_request_changes_to_its_thread_a_few_times_only(transactional_db: Any,
 
 @pytest.mark.parametrize("path", ["/sign-in/", "/no-such-page/"])
 def test_pages_of_strangers_and_faults_come_the_same_way(transactional_db: Any, path: str) -> None:
-    answer = async_to_sync(Client(Front(TurnHandler())).ask)("GET", path)
+    answer = async_to_sync(Client(Limiter(OneThreadHandler())).ask)("GET", path)
     assert answer.status == {"/sign-in/": 200}.get(path, 404)
     assert "content-security-policy" in answer.headers

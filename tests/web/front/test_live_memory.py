@@ -14,7 +14,6 @@ from tidesched_web.accounts.selectors import access_of
 from tidesched_web.clusters.models import Cluster
 from tidesched_web.common import live, live_memory
 from tidesched_web.common.live_memory import Memory, memory
-from tidesched_web.common.live_pace import LEAST_SECONDS, MOST_SECONDS, SHARE, Pace, pace
 from tidesched_web.quota.models import Drift
 from tidesched_web.scheduling.cluster_selectors import clusters_now, clusters_of_frame
 from tidesched_web.scheduling.models import Alert
@@ -123,30 +122,6 @@ def test_the_page_after_a_write_shows_what_another_process_has_changed(following
     assert client.get("/clusters/demo/").context["bell"] == shown
     assert client.post("/profile/", {}).cookies["wrote"].value == "1"
     assert client.get("/clusters/demo/").context["bell"] == 0
-
-
-def test_pages_rest_longer_the_more_of_them_are_open():
-    one = Pace()
-    for _ in range(2000):
-        one.took(0.05)
-    assert one.rest() == LEAST_SECONDS
-    one.streams = 100
-    assert one.rest() == pytest.approx(100 * 0.05 / SHARE, abs=0.1)
-    one.streams = 100_000
-    assert one.rest() == MOST_SECONDS
-
-
-@pytest.mark.django_db
-def test_a_page_is_told_how_long_to_rest_also_where_nothing_moved(monkeypatch):
-    client = client_of(story.full().admin)
-    monkeypatch.setattr(pace, "rest", lambda: 17.5)
-    page = client.get("/clusters/demo/alerts/")
-    assert 'data-rest="17.5"' in page.content.decode()
-    part = {"HX-Request": "true", "HX-Target": "live"}
-    first = client.get("/clusters/demo/alerts/", headers=part)
-    monkeypatch.setattr(pace, "rest", lambda: 30.0)
-    again = client.get("/clusters/demo/alerts/", headers={**part, "If-None-Match": first["ETag"]})
-    assert (first["X-Live-Rest"], again.status_code, again["X-Live-Rest"]) == ("17.5", 304, "30.0")
 
 
 def test_each_request_uses_the_connections_of_the_process():

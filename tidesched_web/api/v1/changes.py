@@ -88,11 +88,6 @@ class QuotaChanges(ReadView):
             return changes.defer("edits", "base", "plan", "failure")
         return changes.prefetch_related("objects_carried")
 
-    def get_object(self) -> QuotaChange:
-        change: QuotaChange = super().get_object()
-        services.take_turn(change)
-        return change
-
     def get_serializer_class(self) -> type[BaseSerializer[QuotaChange]]:
         return ChangeSummary if self.action == "list" else ChangeDocument
 

@@ -41,7 +41,6 @@ from tidesched_web.clusters import connection_services, services
 from tidesched_web.clusters.connection_input import Offered, by_kubeconfig, by_own_pod, by_token
 from tidesched_web.clusters.connection_selectors import connection_test_by_id, newest_test, visible_tests
 from tidesched_web.clusters.models import Cluster, ConnectionTest
-from tidesched_web.common import off_turn
 from tidesched_web.common.errors import DomainError
 from tidesched_web.common.permissions import require_platform_admin
 from tidesched_web.jobs import waiting
@@ -201,14 +200,11 @@ class ConnectionActions(ReadView):
         return cluster
 
     def _tested(self, given: Offered, mode: str, cluster: Cluster | None = None) -> ConnectionTest:
-        def begin() -> tuple[ConnectionTest, int]:
-            test = connection_services.offer(
-                offered=given, mode=mode, actor=self.access.actor, owner_id=self.caller.pk, cluster=cluster
-            )
-            return test, start_test(test, owner=self.caller, actor=self.access.actor).pk
-
-        test, job_id = off_turn.once("connection test", begin)
-        waiting.wait(job_id, PATIENCE_SECONDS)
+        test = connection_services.offer(
+            offered=given, mode=mode, actor=self.access.actor, owner_id=self.caller.pk, cluster=cluster
+        )
+        job = start_test(test, owner=self.caller, actor=self.access.actor)
+        waiting.wait(job.pk, PATIENCE_SECONDS)
         return connection_test_by_id(test.pk) or test
 
     def _refuse(self, test: ConnectionTest, wanted: dict[str, Any]) -> None:

@@ -3,7 +3,7 @@
 from tidesched_web.changes.services.applying import apply, apply_due, carry_out
 from tidesched_web.changes.services.carrying import carry
 from tidesched_web.changes.services.deciding import approve, cancel, note_seen, reject, retry, roll_back, undoing
-from tidesched_web.changes.services.drafting import draft, edit_draft, plan, take_turn
+from tidesched_web.changes.services.drafting import draft, edit_draft, plan
 from tidesched_web.changes.services.known_plan import subject_of
 from tidesched_web.changes.services.owner_removal import refuse_queues, remove_project
 from tidesched_web.changes.services.planning import check
@@ -40,6 +40,5 @@ __all__ = [
     "shown_plan",
     "subject_of",
     "sweep",
-    "take_turn",
     "undoing",
 ]

@@ -14,21 +14,18 @@ from tidesched_web.changes.acts import Act, require_act
 from tidesched_web.changes.authority import require_writer
 from tidesched_web.changes.models import ChangeRevision, ChangeState, QuotaChange
 from tidesched_web.changes.selectors import open_draft
-from tidesched_web.changes.services.known_plan import is_large, known_plan
+from tidesched_web.changes.services.known_plan import known_plan
 from tidesched_web.changes.services.planning import Plan, plan_of, require_form, require_sound, work_out
 from tidesched_web.changes.services.recording import NOT_APPROVED, announce, locked, move
 from tidesched_web.changes.services.reviewed import Reviewed, require_reviewed, require_versions
 from tidesched_web.changes.tree_document import as_known, base_of
 from tidesched_web.clusters.models import Cluster
-from tidesched_web.common import off_turn
 from tidesched_web.common.errors import require_room, stored_reason
 from tidesched_web.common.locking import lock_tree
 from tidesched_web.common.permissions import Access
 
 SOURCES = ("console", "api", "import", "rollback", "adopt")
 KEEP: Any = object()
-# A look at one of these is worked out anew, and so is what is done with it.
-_PLANNED = (*QuotaChange.OPEN, ChangeState.FAILED)
 
 
 def draft(
@@ -215,12 +212,6 @@ def next_revision(change: QuotaChange, fields: Mapping[str, Any]) -> dict[str, A
     if change.revision > settings.KEPT_REVISIONS:
         ChangeRevision.objects.filter(change=change, number__lte=change.revision - settings.KEPT_REVISIONS).delete()
     return {"revision": change.revision + 1}
-
-
-def take_turn(change: QuotaChange) -> None:
-    """Go on with a request about one change in the turn that its size asks for: each look at an open one plans it."""
-    if change.committed_at is None and change.state in _PLANNED and is_large(change.edits):
-        off_turn.need_dear_turn()
 
 
 def plan(*, change: QuotaChange, access: Access) -> dict[str, Any]:

@@ -1,0 +1,59 @@
+"""How large the head and the body of a request may be.
+
+A body is read whole before the request takes a place, so one that comes slowly keeps no thread. How long a client may
+take for it is bounded by the proxy in front (deploy/nginx).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from django.conf import settings
+
+from tidesched_web.common.errors import DomainError
+from tidesched_web.front import Receive, Scope
+
+# Django and Python read these headers in time that grows with the square of their length.
+MOST_OF_A_HEADER: Final = {b"cookie": 8192, b"content-type": 256, b"content-disposition": 256, b"accept": 1024}
+_FORMS: Final = (b"multipart/form-data", b"application/x-www-form-urlencoded")
+
+
+def check_head(scope: Scope) -> None:
+    """Refuse a head with a header that is over its limit."""
+    for name, most in MOST_OF_A_HEADER.items():
+        if sum(len(value) for header, value in scope["headers"] if header == name) > most:
+            text = f"The header {name.decode()} of a request may have {most} bytes."
+            raise DomainError("head_too_large", text, {"limit": most})
+
+
+async def read_body(scope: Scope, receive: Receive) -> bytes | None:
+    """The whole body; None where the client left before it was there."""
+    headers = dict(scope["headers"])
+    kind = headers.get(b"content-type", b"").partition(b";")[0].strip().lower()
+    most = 2 * settings.WEB_BODY_BYTES if kind in _FORMS else settings.WEB_BODY_BYTES
+    announced = headers.get(b"content-length", b"")
+    size = int(announced[:20]) if announced.isdigit() else 0
+    pieces: list[bytes] = []
+    came, more = 0, True
+    while more and max(came, size) <= most:
+        message = await receive()
+        if message["type"] != "http.request":
+            return None
+        pieces.append(message.get("body", b""))
+        came, more = came + len(pieces[-1]), message.get("more_body", False)
+    if max(came, size) <= most:
+        return b"".join(pieces)
+    text = f"The body of a request may have {most} bytes here; this one has more."
+    raise DomainError("body_too_large", text, {"limit": most})
+
+
+def with_body(scope: Scope, receive: Receive, body: bytes) -> tuple[Scope, Receive]:
+    """The request with its body in one piece and with its length: without one Django takes it for none."""
+    headers = [line for line in scope["headers"] if line[0] not in (b"content-length", b"transfer-encoding")]
+    pieces = [body]
+
+    async def receive_again() -> Mapping[str, Any]:
+        return {"type": "http.request", "body": pieces.pop()} if pieces else await receive()
+
+    return {**scope, "headers": [*headers, (b"content-length", b"%d" % len(body))]}, receive_again
