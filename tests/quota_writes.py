@@ -113,8 +113,9 @@ def ensure_priority_class(*, cluster: Cluster, name: str, actor: str = "tests", 
 
 
 def ensure_default_priority_classes(*, cluster: Cluster, actor: str = "tests") -> None:
-    for name, value in DEFAULT_PRIORITY_CLASSES.items():
-        ensure_priority_class(cluster=cluster, name=name, value=value, actor=actor)
+    words = {name: f"{name[3:].title()} priority class for Volcano." for name in DEFAULT_PRIORITY_CLASSES}
+    documents = {name: {"value": value, "description": words[name]} for name, value in DEFAULT_PRIORITY_CLASSES.items()}
+    write(cluster, {f"priority-class/{name}": document for name, document in documents.items()}, actor=actor)
 
 
 def write_tide_plan(
