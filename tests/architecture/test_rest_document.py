@@ -54,7 +54,7 @@ def refusals(name):
     if name != "stream":
         wanted.add("406")
     if "requestBody" in operation:
-        wanted |= {"408", "413", "415"}
+        wanted |= {"413", "415"}
     if name not in OPEN_TO_ALL:
         wanted.add("401")
     if "{" in path:
