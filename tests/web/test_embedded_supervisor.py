@@ -14,7 +14,7 @@ import pytest_asyncio
 from django.core.cache import cache
 
 from tests.waiting import until_async
-from tidesched_web.common import alive, incidents, progress
+from tidesched_web.common import alive, incidents, problems, progress
 from tidesched_web.embedded import identity
 from tidesched_web.embedded.asking import web_question
 from tidesched_web.embedded.console_output import Output
@@ -82,6 +82,12 @@ class Run:
     def pid(self, name: str) -> int:
         process = self.data.read_runtime().processes.get(name)
         return process.pid if process else 0
+
+    def known_problems(self) -> dict[str, str]:
+        """As `/readyz` reads them."""
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setenv("DATA_DIR", str(self.data.path))
+            return problems.current()
 
     async def until(self, condition: Callable[[], object]) -> None:
         await until_async(condition, story=self.log.read_text)

@@ -1,8 +1,11 @@
 """The data folder of one installation: its lock, its secrets, and `runtime.json`, which says what runs."""
 
+import contextlib
+import errno
 import fcntl
 import os
 import secrets
+import shutil
 import time
 from pathlib import Path
 
@@ -14,6 +17,14 @@ from tidesched_web.embedded.errors import StartError
 from tidesched_web.env import Process, Runtime, runtime_file
 
 _PATIENCE_SECONDS = 15.0
+_SHORTEST_KEY = 43
+_PROBE_BYTES = 65_536
+_REMEDIES = {
+    errno.ENOSPC: "make room on its disk",
+    errno.EDQUOT: "make room within this user's quota of the disk",
+    errno.EROFS: "mount it so that it can be written",
+}
+_REMEDY = "make it writable for this user"
 
 
 class DataFolder:
@@ -56,18 +67,34 @@ class DataFolder:
         self.lock_fd = -1
 
     def make_secrets(self) -> None:
-        """Make the keys of this installation where there are none yet."""
+        """Make the keys of this installation where there are none yet.
+
+        Raises
+        ------
+        StartError
+            where a key cannot be one, or the key of what is encrypted in the database is gone.
+        """
         self._make_secret("secret_key", secrets.token_urlsafe(50))
         self._make_secret("tidesched_keys", Fernet.generate_key().decode("ascii"))
 
+    def lack_of_room(self, needed: int) -> str:
+        """Say why the folder does not take what has to be written, or has less than ``needed`` bytes free."""
+        probe = self.path / "room"
+        try:
+            probe.write_bytes(bytes(_PROBE_BYTES))
+            probe.unlink()
+            if shutil.disk_usage(self.path).free < needed:
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(probe))
+        except OSError as error:
+            with contextlib.suppress(OSError):
+                probe.unlink()
+            return f"{self.path} cannot be written ({error.strerror}): {_REMEDIES.get(error.errno or 0, _REMEDY)}"
+        return ""
+
     def write_runtime(self, runtime: Runtime) -> None:
         """Publish what runs, readable by this user alone: an address may hold a password."""
-        target = runtime_file(self.path)
-        fresh = target.with_suffix(".new")
-        fresh.unlink(missing_ok=True)
-        with os.fdopen(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
-            file.write(msgspec.json.format(msgspec.json.encode(runtime)) + b"\n")
-        fresh.replace(target)
+        text = msgspec.json.format(msgspec.json.encode(runtime)).decode()
+        _write_privately(runtime_file(self.path), text + "\n")
 
     def read_runtime(self) -> Runtime:
         """Return what the last start published."""
@@ -77,14 +104,15 @@ class DataFolder:
             return Runtime()
 
     def _make_secret(self, name: str, value: str) -> None:
-        try:
-            descriptor = os.open(self.path / name, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        except FileExistsError:
+        path = self.path / name
+        if path.exists():
+            if len(path.read_text(encoding="ascii", errors="replace").strip()) < _SHORTEST_KEY:
+                raise StartError(
+                    f"the key file {path} is empty or too short",
+                    "put it back from the back-up; if no installation ever ran on this folder, delete the file",
+                )
             return
-        with os.fdopen(descriptor, "w", encoding="ascii") as file:
-            file.write(value + "\n")
-            file.flush()
-            os.fsync(file.fileno())
+        _write_privately(path, value + "\n")
 
     def _try_lock(self) -> bool:
         try:
@@ -119,6 +147,17 @@ class DataFolder:
                     f"find them with `fuser {self.path}/lock`, end them, then start again",
                 )
             time.sleep(0.1)
+
+
+def _write_privately(target: Path, text: str) -> None:
+    """Beside it and then renamed: after a full disk there is the whole of it, or what was there before."""
+    fresh = target.with_name(f"{target.name}.new")
+    fresh.unlink(missing_ok=True)
+    with os.fdopen(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as file:
+        file.write(text)
+        file.flush()
+        os.fsync(file.fileno())
+    fresh.replace(target)
 
 
 def end_processes(processes: dict[str, Process]) -> None:

@@ -12,11 +12,13 @@ import time
 
 from tidesched_web.common import incidents
 from tidesched_web.common.incidents import Ending
+from tidesched_web.common.problems import Problems
 from tidesched_web.embedded import identity
 from tidesched_web.embedded.asking import EVERY_SECONDS, Answers, Question, answers
 from tidesched_web.embedded.child import spawn
 from tidesched_web.embedded.console_output import Output
 from tidesched_web.embedded.data_folder import DataFolder
+from tidesched_web.embedded.errors import StartError
 from tidesched_web.embedded.hangs import FOLDER, HangWatch
 from tidesched_web.embedded.processes import ProcessSpec
 from tidesched_web.env import Process, Runtime
@@ -48,6 +50,8 @@ class Supervisor:
         self._looking: asyncio.Task[None] | None = None
         self._asking: set[asyncio.Task[None]] = set()
         self.answers = Answers()
+        self.problems = Problems(folder.path, output.say)
+        self._published = True
 
     def request_stop(self) -> None:
         """Ask for the stop. Asking again changes nothing: `make` passes on a signal that the whole group gets too."""
@@ -56,9 +60,9 @@ class Supervisor:
     def keep(self, spec: ProcessSpec) -> None:
         """Start a process and keep it alive from now on."""
         self._kept[spec.name] = spec
-        if (spec.watched or spec.asked) and self._looking is None:
+        if self._looking is None:
             self.hangs.begin()
-            self._looking = asyncio.create_task(self._end_what_hangs(), name="hangs")
+            self._looking = asyncio.create_task(self._look_for_ever(), name="looks")
         if spec.asked is not None:
             asking = asyncio.create_task(self._ask(spec.name, spec.asked), name=f"asks {spec.name}")
             self._asking.add(asking)
@@ -112,32 +116,39 @@ class Supervisor:
         self.deaths[name] = 0
         while not self.stopping.is_set():
             spec = self._kept[name]
-            born = time.monotonic()
-            child = self._start(spec)
-            self._born[spec.name] = born
-            ended = asyncio.create_task(self._ended(child))
-            if not (await asyncio.wait({ended}, timeout=_STABLE_SECONDS))[0]:
-                self.deaths[spec.name] = 0
-                incidents.forget_ending(self.hangs.folder, spec.name)
-            await ended
-            # What it forked must not live on beside its successor.
-            _signal_group(child, signal.SIGKILL)
-            self._forget(spec, child)
-            if self.stopping.is_set():
-                return
+            try:
+                if self.deaths[name] and spec.before_restart:
+                    spec.before_restart()
+                child = self._start(spec)
+            except (OSError, subprocess.SubprocessError, StartError) as error:
+                await self._wait_after(spec, f"{name} cannot start: {error}")
+                continue
+            await self._until_ended(spec, child)
             if child.pid in self._replaced:
                 self._replaced.discard(child.pid)
-                continue
-            self.deaths[spec.name] += 1
-            deaths = self.deaths[spec.name]
-            pause = _BACKOFF_SECONDS[min(deaths, len(_BACKOFF_SECONDS)) - 1]
-            self._output.say(f"{spec.name} ended ({_how(child.returncode)}) and starts again in {pause} s")
-            if deaths >= _ENDS_EACH_TIME:
-                await self._note_ending(spec, child)
-            with contextlib.suppress(asyncio.TimeoutError):
-                await asyncio.wait_for(self.stopping.wait(), pause)
-            if spec.before_restart and not self.stopping.is_set():
-                spec.before_restart()
+            elif not self.stopping.is_set():
+                await self._wait_after(spec, f"{name} ended ({_how(child.returncode)})", child)
+
+    async def _until_ended(self, spec: ProcessSpec, child: subprocess.Popen[bytes]) -> None:
+        self._born[spec.name] = time.monotonic()
+        ended = asyncio.create_task(self._ended(child))
+        if not (await asyncio.wait({ended}, timeout=_STABLE_SECONDS))[0]:
+            self.deaths[spec.name] = 0
+            incidents.forget_ending(self.hangs.folder, spec.name)
+        await ended
+        # What it forked must not live on beside its successor.
+        _signal_group(child, signal.SIGKILL)
+        self._forget(spec, child)
+
+    async def _wait_after(self, spec: ProcessSpec, what: str, child: subprocess.Popen[bytes] | None = None) -> None:
+        """After an end, or a start that failed: longer each time."""
+        self.deaths[spec.name] += 1
+        deaths = self.deaths[spec.name]
+        pause = _BACKOFF_SECONDS[min(deaths, len(_BACKOFF_SECONDS)) - 1]
+        self._output.say(f"{what} and starts again in {pause} s")
+        if child is not None and deaths >= _ENDS_EACH_TIME:
+            await self._note_ending(spec, child)
+        await self._pause(pause)
 
     async def _note_ending(self, spec: ProcessSpec, child: subprocess.Popen[bytes]) -> None:
         """Say, where an operator looks, that a process does not stay alive, and what it said last."""
@@ -149,26 +160,47 @@ class Supervisor:
         if spec.watched:
             incidents.write_ending(self.hangs.folder, ending)
 
-    async def _end_what_hangs(self) -> None:
-        """One that does not move is ended like one that died: what keeps it alive starts it again."""
+    async def _look_for_ever(self) -> None:
+        """Each second: is there room, what hangs, what could not be written or shown yet."""
         while not self.stopping.is_set():
-            self.hangs.look()
-            for spec in [spec for spec in self._kept.values() if spec.watched or spec.asked]:
-                name = spec.name
-                child, born = self._running.get(name), self._born.get(name)
-                if child is None or born is None or child.poll() is not None:
-                    continue
-                silent = self.answers.silent_for(name, child.pid)
-                if standing := (
-                    self.hangs.hung(name, child.pid, born) if spec.watched else self.hangs.silent(silent, born)
-                ):
-                    what = f"{standing.activity} {standing.at}".rstrip()
-                    self._output.say(f"{name} stands still ({what}, {standing.seconds:.0f} s) and is replaced")
-                    self.hangs.note(name, child.pid, born, standing)
-                    kill_all(child)
-                    del self._born[name]
-            with contextlib.suppress(asyncio.TimeoutError):
-                await asyncio.wait_for(self.stopping.wait(), 1.0)
+            try:
+                self._look_for_room()
+                self._end_what_hangs()
+                self._output.flush()
+            except Exception as error:  # noqa: BLE001 - whatever it is, the next look is made
+                self.problems.put("supervisor", f"the supervisor's look at the processes failed: {error!r}")
+            else:
+                self.problems.put("supervisor", "")
+            await self._pause(1.0)
+
+    def _look_for_room(self) -> None:
+        # PostgreSQL, which has ended, begins with a file of 16 MiB.
+        needed = 20 << 20 if any(self.deaths.values()) else 0
+        self.problems.put("disk", self._folder.lack_of_room(needed))
+        if not self._published:
+            self._publish()
+
+    async def _pause(self, seconds: float) -> None:
+        with contextlib.suppress(asyncio.TimeoutError):
+            await asyncio.wait_for(self.stopping.wait(), seconds)
+
+    def _end_what_hangs(self) -> None:
+        """One that does not move is ended like one that died: what keeps it alive starts it again."""
+        self.hangs.look()
+        for spec in [spec for spec in self._kept.values() if spec.watched or spec.asked]:
+            name = spec.name
+            child, born = self._running.get(name), self._born.get(name)
+            if child is None or born is None or child.poll() is not None:
+                continue
+            silent = self.answers.silent_for(name, child.pid)
+            if standing := (
+                self.hangs.hung(name, child.pid, born) if spec.watched else self.hangs.silent(silent, born)
+            ):
+                what = f"{standing.activity} {standing.at}".rstrip()
+                self._output.say(f"{name} stands still ({what}, {standing.seconds:.0f} s) and is replaced")
+                self.hangs.note(name, child.pid, born, standing)
+                kill_all(child)
+                del self._born[name]
 
     async def _ask(self, name: str, question: Question) -> None:
         """Note when a process answers; one that has just started has time until its first answer."""
@@ -176,8 +208,7 @@ class Supervisor:
             child = self._running.get(name)
             if child is not None and await answers(question):
                 self.answers.heard(name, child.pid)
-            with contextlib.suppress(asyncio.TimeoutError):
-                await asyncio.wait_for(self.stopping.wait(), EVERY_SECONDS)
+            await self._pause(EVERY_SECONDS)
 
     def _start(self, spec: ProcessSpec) -> subprocess.Popen[bytes]:
         child = spawn(
@@ -208,7 +239,12 @@ class Supervisor:
         self.runtime.processes = {
             name: Process(child.pid, identity.started(child.pid)) for name, child in self._running.items()
         }
-        self._folder.write_runtime(self.runtime)
+        try:
+            self._folder.write_runtime(self.runtime)
+        except OSError:  # the look for room says it, and writes it later
+            self._published = False
+        else:
+            self._published = True
 
     async def _pump(self, name: str, child: subprocess.Popen[bytes]) -> None:
         """Pass on the lines of a child until its output ends."""

@@ -83,6 +83,8 @@ class _Installation:
 
     async def run(self) -> None:
         loop = asyncio.get_running_loop()
+        # By itself the loop would write to standard error, which may have no reader.
+        loop.set_exception_handler(lambda _loop, context: self.output.say(f"supervisor: {context['message']}"))
         for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
             if number != signal.SIGHUP or signal.getsignal(number) != signal.SIG_IGN:  # nohup means it
                 loop.add_signal_handler(number, self.supervisor.request_stop)
@@ -98,6 +100,7 @@ class _Installation:
             await self.supervisor.stop()
             self._clean()
             self.output.say("stopped")
+            self.output.flush(patience=1.0)
 
     async def _start(self) -> None:
         self.output.say(f"TideSched starts; its data is in {self.options.data_dir}")

@@ -16,7 +16,7 @@ from django.conf import settings
 from django.core.cache import cache
 from redis import RedisError
 
-from tidesched_web.common import alive
+from tidesched_web.common import alive, problems
 from tidesched_web.common.database_patience import BoundedConnection
 from tidesched_web.front import Receive, Scope, Send, answers
 
@@ -46,7 +46,8 @@ class Readiness:
     @property
     def missing(self) -> dict[str, str]:
         """The checks that have failed for some rounds in a row, or have not succeeded yet, each with its reason."""
-        return {name: self._reasons[name] for name, count in self._failures.items() if count >= FAILED_ROUNDS}
+        missing = {name: self._reasons[name] for name, count in self._failures.items() if count >= FAILED_ROUNDS}
+        return missing | problems.current()
 
 
 class Probes:
