@@ -347,7 +347,6 @@ RETENTION_CHANGES = env.number("RETENTION_CHANGES", 5_000)
 RETENTION_CHANGE_BYTES = env.number("RETENTION_CHANGE_BYTES", 1024 * 1024 * 1024)
 RETENTION_ALERTS = env.number("RETENTION_ALERTS", 1_000)
 RETENTION_JOBS = env.number("RETENTION_JOBS", 500)
-RETENTION_REPLACED_PROCESSES = env.number("RETENTION_REPLACED_PROCESSES", 500)
 
 # Of one person so many jobs run at a time in each kind of worker; what is beyond waits for its turn.
 JOBS_RUNNING_PER_PERSON = max(1, env.number("JOBS_RUNNING_PER_PERSON", 1))
@@ -390,10 +389,6 @@ JOB_HANDLERS = {
     "impact_day": "tidesched_web.changes.impact_jobs.impact_of_a_day",
     "connection_test": "tidesched_web.scheduling.connection_test_jobs.test_connection",
 }
-
-# --- who keeps the notes of processes that were replaced because they hung --------------------------------------------
-
-REPLACED_PROCESSES = "tidesched_web.jobs.replaced_processes.keep"
 
 # --- logs -------------------------------------------------------------------------------------------------------------
 

@@ -11,15 +11,14 @@ import subprocess
 import time
 
 from tidesched_web.common import incidents
-from tidesched_web.common.incidents import Ending
+from tidesched_web.common.incidents import Ending, Replaced
 from tidesched_web.common.problems import Problems
 from tidesched_web.embedded import identity
-from tidesched_web.embedded.asking import EVERY_SECONDS, Answers, Question, answers
 from tidesched_web.embedded.child import spawn
 from tidesched_web.embedded.console_output import Output
 from tidesched_web.embedded.data_folder import DataFolder
 from tidesched_web.embedded.errors import StartError
-from tidesched_web.embedded.hangs import FOLDER, HangWatch
+from tidesched_web.embedded.hangs import EVERY_SECONDS, FOLDER, HangWatch, Question, answers
 from tidesched_web.embedded.processes import ProcessSpec
 from tidesched_web.env import Process, Runtime
 
@@ -49,7 +48,9 @@ class Supervisor:
         self.hangs = HangWatch(folder.path / FOLDER)
         self._looking: asyncio.Task[None] | None = None
         self._asking: set[asyncio.Task[None]] = set()
-        self.answers = Answers()
+        # Notes that Redis, which may be the one that hung, has not taken yet.
+        self._notes: list[Replaced] = []
+        self._endings: dict[str, Ending] = {}
         self.problems = Problems(folder.path, output.say)
         self._published = True
 
@@ -134,7 +135,8 @@ class Supervisor:
         ended = asyncio.create_task(self._ended(child))
         if not (await asyncio.wait({ended}, timeout=_STABLE_SECONDS))[0]:
             self.deaths[spec.name] = 0
-            incidents.forget_ending(self.hangs.folder, spec.name)
+            if self._endings.pop(spec.name, None):
+                incidents.write_endings(self.hangs.folder, self._endings)
         await ended
         # What it forked must not live on beside its successor.
         _signal_group(child, signal.SIGKILL)
@@ -158,7 +160,8 @@ class Supervisor:
         ending = Ending(spec.name, self.deaths[spec.name], last[:_LONGEST_ERROR])
         self._output.say(f"{spec.name}: {ending}")
         if spec.watched:
-            incidents.write_ending(self.hangs.folder, ending)
+            self._endings[spec.name] = ending
+            incidents.write_endings(self.hangs.folder, self._endings)
 
     async def _look_for_ever(self) -> None:
         """Each second: is there room, what hangs, what could not be written or shown yet."""
@@ -188,26 +191,27 @@ class Supervisor:
         """One that does not move is ended like one that died: what keeps it alive starts it again."""
         self.hangs.look()
         for spec in [spec for spec in self._kept.values() if spec.watched or spec.asked]:
-            name = spec.name
-            child, born = self._running.get(name), self._born.get(name)
+            child, born = self._running.get(spec.name), self._born.get(spec.name)
             if child is None or born is None or child.poll() is not None:
                 continue
-            silent = self.answers.silent_for(name, child.pid)
-            if standing := (
-                self.hangs.hung(name, child.pid, born) if spec.watched else self.hangs.silent(silent, born)
-            ):
+            for report, standing in self.hangs.standing(spec.name, child.pid, born, asked=spec.asked is not None):
                 what = f"{standing.activity} {standing.at}".rstrip()
-                self._output.say(f"{name} stands still ({what}, {standing.seconds:.0f} s) and is replaced")
-                self.hangs.note(name, child.pid, born, standing)
-                kill_all(child)
-                del self._born[name]
+                self._output.say(f"{spec.name} stands still ({what}, {standing.seconds:.0f} s) and is replaced")
+                self._notes.append(incidents.note_of(report, standing, ended_by="supervisor"))
+                if report.pid == child.pid:
+                    kill_all(child)
+                    del self._born[spec.name]
+                else:  # one that a worker has forked: the worker starts another
+                    identity.kill_if_same(report.pid, report.started)
+        if self._notes and incidents.write(self.runtime.redis_url, self._notes[0]):
+            del self._notes[0]
 
     async def _ask(self, name: str, question: Question) -> None:
         """Note when a process answers; one that has just started has time until its first answer."""
         while not self.stopping.is_set():
             child = self._running.get(name)
             if child is not None and await answers(question):
-                self.answers.heard(name, child.pid)
+                self.hangs.heard(child.pid)
             await self._pause(EVERY_SECONDS)
 
     def _start(self, spec: ProcessSpec) -> subprocess.Popen[bytes]:

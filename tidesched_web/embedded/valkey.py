@@ -10,8 +10,8 @@ import redis
 
 from tidesched_web.embedded import sockets
 from tidesched_web.embedded.account import Account
-from tidesched_web.embedded.asking import PING, Question
 from tidesched_web.embedded.errors import StartError
+from tidesched_web.embedded.hangs import PING, Question
 
 
 class Valkey:
