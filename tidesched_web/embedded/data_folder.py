@@ -12,12 +12,16 @@ from pathlib import Path
 import msgspec
 from cryptography.fernet import Fernet
 
+from tidesched_web import env
 from tidesched_web.embedded import identity
+from tidesched_web.embedded.bootstrap import why_unusable
 from tidesched_web.embedded.errors import StartError
 from tidesched_web.env import Process, Runtime, runtime_file
 
 _PATIENCE_SECONDS = 15.0
 _SHORTEST_KEY = 43
+_NEW_KEY = "head -c 32 /dev/urandom | base64 | tr '+/' '-_'"
+_HOLDER_BYTES = 64
 _PROBE_BYTES = 65_536
 _REMEDIES = {
     errno.ENOSPC: "make room on its disk",
@@ -52,13 +56,24 @@ class DataFolder:
             self.path.chmod(0o711 if os.geteuid() == 0 else 0o700)
             self.lock_fd = os.open(self.path / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         except OSError as error:
+            message, hint = why_unusable(error, str(self.path))
             raise StartError(
-                f"the data folder {self.path} cannot be used: {error.strerror}",
-                "choose another one: make up DATA_DIR=/path/to/folder",
+                f"the data folder {self.path} cannot be used: {message}",
+                f"{hint}; or choose another one: make up DATA_DIR=/path/to/folder",
             ) from None
         if not self._try_lock():
             self._wait_for_a_killed_start()
-        self.write_runtime(Runtime(supervisor=Process(os.getpid(), identity.started(os.getpid()))))
+        os.pwrite(self.lock_fd, f"{os.getpid()} {identity.started(os.getpid())}".ljust(_HOLDER_BYTES).encode(), 0)
+        self.write_runtime(Runtime())
+
+    @property
+    def holder(self) -> Process:
+        """The supervisor that took the lock last; it may have ended since."""
+        try:
+            pid, start = (self.path / "lock").read_text(encoding="ascii").split()
+            return Process(int(pid), start)
+        except (OSError, ValueError):
+            return Process()
 
     def close(self) -> None:
         """Say that nothing runs any more and give the lock back."""
@@ -74,6 +89,12 @@ class DataFolder:
         StartError
             where a key cannot be one, or the key of what is encrypted in the database is gone.
         """
+        keys = self.path / "tidesched_keys"
+        if not keys.exists() and not env.text("TIDESCHED_KEYS") and (self.path / "admin.json").exists():
+            raise StartError(
+                f"the key file {keys} is gone: stored cluster credentials cannot be read without it",
+                f"put it back from the back-up; without one: {_NEW_KEY} > {keys}, and enter the credentials anew",
+            )
         self._make_secret("secret_key", secrets.token_urlsafe(50))
         self._make_secret("tidesched_keys", Fernet.generate_key().decode("ascii"))
 
@@ -123,15 +144,11 @@ class DataFolder:
 
     def _wait_for_a_killed_start(self) -> None:
         """Wait for the children of a supervisor that was killed; end those that do not go by themselves."""
-        last = self.read_runtime()
-        if identity.is_same(last.supervisor.pid, last.supervisor.started):
+        last, holder = self.read_runtime(), self.holder
+        if identity.is_same(holder.pid, holder.started):
             raise StartError(
-                f"TideSched already runs on {self.path} (process {last.supervisor.pid}, {last.web_url})",
+                f"TideSched already runs on {self.path} (process {holder.pid}, {last.web_url})",
                 "stop it with `make down`, or choose another one: make up DATA_DIR=/path/to/folder PORT=8001",
-            )
-        if not last.supervisor.pid:
-            raise StartError(
-                f"another start is at work on {self.path}", "wait for it, or choose another one: make up DATA_DIR=…"
             )
         deadline = time.monotonic() + _PATIENCE_SECONDS
         while time.monotonic() < deadline:

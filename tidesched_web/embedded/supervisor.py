@@ -28,6 +28,8 @@ _BACKOFF_SECONDS = (0.2, 0.5, 1.0, 2.0, 5.0, 10.0)
 _STABLE_SECONDS = 30.0
 # So many ends in a row are no accident any more.
 _ENDS_EACH_TIME = 3
+# Of all processes with the demo, each shared page once (docs/operations.md).
+MEMORY = "2 GB"
 _LONGEST_LINE, _LONGEST_ERROR = 64_000, 300
 
 
@@ -51,6 +53,7 @@ class Supervisor:
         # Notes that Redis, which may be the one that hung, has not taken yet.
         self._notes: list[Replaced] = []
         self._endings: dict[str, Ending] = {}
+        self._out_of_memory: set[str] = set()
         self.problems = Problems(folder.path, output.say)
         self._published = True
 
@@ -128,7 +131,9 @@ class Supervisor:
             if child.pid in self._replaced:
                 self._replaced.discard(child.pid)
             elif not self.stopping.is_set():
-                await self._wait_after(spec, f"{name} ended ({_how(child.returncode)})", child)
+                await self._wait_after(
+                    spec, f"{name} ended ({how_it_ended(child.returncode, ours=name not in self._born)})", child
+                )
 
     async def _until_ended(self, spec: ProcessSpec, child: subprocess.Popen[bytes]) -> None:
         self._born[spec.name] = time.monotonic()
@@ -150,13 +155,15 @@ class Supervisor:
         self._output.say(f"{what} and starts again in {pause} s")
         if child is not None and deaths >= _ENDS_EACH_TIME:
             await self._note_ending(spec, child)
+            if child.returncode == -signal.SIGKILL and spec.name in self._born:
+                self._out_of_memory.add(spec.name)
         await self._pause(pause)
 
     async def _note_ending(self, spec: ProcessSpec, child: subprocess.Popen[bytes]) -> None:
         """Say, where an operator looks, that a process does not stay alive, and what it said last."""
         if pump := self._pumps.get(child.pid):
             await asyncio.wait({pump}, timeout=1.0)
-        last = self._last_line.get(spec.name) or _how(child.returncode)
+        last = self._last_line.get(spec.name) or how_it_ended(child.returncode)
         ending = Ending(spec.name, self.deaths[spec.name], last[:_LONGEST_ERROR])
         self._output.say(f"{spec.name}: {ending}")
         if spec.watched:
@@ -177,6 +184,8 @@ class Supervisor:
             await self._pause(1.0)
 
     def _look_for_room(self) -> None:
+        self._out_of_memory = {name for name in self._out_of_memory if self.deaths[name]}
+        self.problems.put("memory", how_it_ended(-signal.SIGKILL) if self._out_of_memory else "")
         # PostgreSQL, which has ended, begins with a file of 16 MiB.
         needed = 20 << 20 if any(self.deaths.values()) else 0
         self.problems.put("disk", self._folder.lack_of_room(needed))
@@ -296,5 +305,8 @@ def kill_all(child: subprocess.Popen[bytes]) -> None:
         identity.kill_if_same(pid, start)
 
 
-def _how(status: int) -> str:
+def how_it_ended(status: int, *, ours: bool = False) -> str:
+    """In words; signal 9, if it is not ours, is nearly always the kernel's answer to a lack of memory."""
+    if status == -signal.SIGKILL and not ours:
+        return f"killed from outside (signal 9), probably for too little memory: TideSched needs about {MEMORY}"
     return f"signal {-status}" if status < 0 else f"exit status {status}"
