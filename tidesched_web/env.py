@@ -33,7 +33,6 @@ class Runtime(msgspec.Struct, omit_defaults=True):
     web_url: str = ""
     simcluster_url: str = ""
     simcluster_token_file: str = ""
-    supervisor: Process = Process()
     processes: dict[str, Process] = {}
 
 

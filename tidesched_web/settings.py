@@ -330,7 +330,6 @@ RETENTION_TIDE_STEPS = 20_000
 RETENTION_ROLLUPS = env.number("RETENTION_ROLLUPS", 50_000)
 RETENTION_ALERTS = 1_000
 RETENTION_JOBS = 500
-RETENTION_REPLACED_PROCESSES = 500
 
 # --- how much one account may keep (docs/security.md) -----------------------------------------------------------------
 
@@ -358,10 +357,6 @@ JOB_HANDLERS = {
     "impact_day": "tidesched_web.changes.impact_jobs.impact_of_a_day",
     "connection_test": "tidesched_web.scheduling.connection_test_jobs.test_connection",
 }
-
-# --- who keeps the notes of processes that were replaced because they hung --------------------------------------------
-
-REPLACED_PROCESSES = "tidesched_web.jobs.replaced_processes.keep"
 
 # --- logs -------------------------------------------------------------------------------------------------------------
 

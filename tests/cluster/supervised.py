@@ -25,7 +25,7 @@ ROLES = {
 async def main(folder: Path, role: str) -> None:
     data = DataFolder(folder)
     data.open()
-    supervisor = Supervisor(data, Output(folder / "all.log"), Runtime())
+    supervisor = Supervisor(data, Output(folder / "all.log"), Runtime(redis_url=os.environ["REDIS_URL"]))
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, supervisor.request_stop)
     environment = os.environ | {"TIDESCHED_PROGRESS_DIR": str(supervisor.hangs.folder), "TIDESCHED_ROLE": role}
     argv = [*ROLES[role], "--hostname", f"{role}@%h"]

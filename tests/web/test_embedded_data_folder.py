@@ -47,7 +47,7 @@ def test_a_lock_left_by_a_killed_start_is_no_obstacle(tmp_path: Path) -> None:
     holder.wait()
     folder = DataFolder(tmp_path)
     folder.open()
-    assert folder.read_runtime().supervisor.pid == os.getpid()
+    assert folder.holder.pid == os.getpid()
     folder.close()
 
 
@@ -58,9 +58,8 @@ def test_children_of_a_killed_start_are_ended(tmp_path: Path, monkeypatch: pytes
     orphan = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"], pass_fds=[folder.lock_fd])
     gone = subprocess.Popen([sys.executable, "-c", ""])
     gone.wait()
-    folder.write_runtime(
-        Runtime(supervisor=Process(gone.pid, "1"), processes={"web": Process(orphan.pid, identity.started(orphan.pid))})
-    )
+    folder.write_runtime(Runtime(processes={"web": Process(orphan.pid, identity.started(orphan.pid))}))
+    (tmp_path / "lock").write_text(f"{gone.pid} 1")
     os.close(folder.lock_fd)
 
     again = DataFolder(tmp_path)

@@ -416,3 +416,54 @@ def test_a_schema_of_a_newer_version_is_refused(installation: Installation) -> N
     installation.until(lambda: installation.said("hint: "))
     assert any("newer TideSched" in line and "9999_from_the_future" in line for line in installation.lines)
     assert installation.leftovers() == []
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """A folder on a disk of its own."""
+    place = tmp_path / "disk"
+    place.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", "size=90m", "tmpfs", str(place)]
+    if subprocess.run(mount, check=False, capture_output=True).returncode:
+        pytest.skip("only root mounts a disk")
+    yield place
+    subprocess.run(["umount", "--lazy", str(place)], check=True)
+
+
+def fill(file: Path) -> None:
+    with contextlib.suppress(OSError), file.open("ab", buffering=0) as filler:
+        while True:
+            filler.write(bytes(4096))
+
+
+@pytest.mark.proof
+def test_a_full_disk_is_told_and_all_comes_back_when_there_is_room(small_disk: Path) -> None:
+    made = Installation(small_disk / "data")
+    filler = small_disk / "filler"
+
+    def missing() -> dict[str, str]:
+        with contextlib.suppress(OSError, httpx.HTTPError):
+            return httpx.get(f"http://127.0.0.1:{made.port}/readyz", timeout=PATIENCE).json()["missing"]
+        return {}
+
+    try:
+        made.start()
+        made.until_ready()
+        fill(filler)
+        made.until(lambda: "make room" in missing().get("disk", ""))
+        for name in ("postgres", "sessions", "beat"):
+            os.kill(made.processes()[name]["pid"], signal.SIGKILL)
+        made.until(lambda: made.said("postgres ended"))
+        fill(filler)
+        made.until(lambda: made.said("postgres cannot start"))
+        assert str(made.folder) in missing()["disk"]
+        assert len([line for line in made.lines if "make room" in line]) == 1
+        filler.unlink()
+        made.until(made.are_ready)
+        fill(filler)
+        command = [sys.executable, "-m", "tidesched_web.embedded", "down"]
+        done = subprocess.run(command, cwd=BASE_DIR, env=made.env, capture_output=True, text=True, check=False)
+        assert done.stdout == "TideSched has stopped\n", done.stderr
+    finally:
+        if made.supervisor and made.supervisor.poll() is None:
+            made.supervisor.kill()

@@ -181,9 +181,9 @@ def test_a_role_that_ends_each_time_is_named_whatever_it_said_before(
     all_alive: None, tmp_path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("TIDESCHED_PROGRESS_DIR", str(tmp_path))
-    incidents.write_ending(tmp_path, Ending("work", 22, "PermissionError: [Errno 13] Permission denied"))
+    incidents.write_endings(tmp_path, {"work": Ending("work", 22, "PermissionError: [Errno 13] Permission denied")})
     assert missing() == {"processes": "no sign of life from: work (ended at each of 22 starts)"}
-    incidents.forget_ending(tmp_path, "work")
+    incidents.write_endings(tmp_path, {})
     assert missing() == {}
 
 

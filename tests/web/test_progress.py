@@ -1,20 +1,24 @@
-"""Progress of a process: what moves, what stands still, what others read of it, and the notes of those replaced."""
+"""Progress of a process: what moves, what stands still, and what others read of it."""
 
 from __future__ import annotations
 
 import os
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
 import msgspec
 import pytest
+from django.conf import settings
 
-from tidesched_web.common import incidents
+from tidesched_web.common import alive
 from tidesched_web.common import progress as module
-from tidesched_web.common.progress import Progress, Report, Reporter, Standing, read, why_replaced
-from tidesched_web.embedded import hangs, probe
+from tidesched_web.common.progress import Progress, Report, Reporter, Standing, read
+from tidesched_web.embedded import hangs, identity, probe
+
+PID, STARTED = os.getpid(), identity.started(os.getpid())
 
 
 class Clock:
@@ -26,7 +30,7 @@ class Clock:
 
 
 def report(**changes: object) -> Report:
-    values = {"role": "sessions", "host": "h", "pid": 7, "parent": 1, "born": 1.0, "written": 100.0, "activities": 1}
+    values = {"role": "sessions", "host": "h", "pid": PID, "started": STARTED, "born": 1.0, "written": 100.0}
     return Report(**(values | changes))  # type: ignore[arg-type]
 
 
@@ -48,47 +52,36 @@ def test_what_moves_does_not_stand_still() -> None:
 def test_a_step_of_one_thread_moves_nothing_of_another() -> None:
     clock = Clock()
     own = Progress(clock)
-    own.moved("main loop")  # of no thread
+    other = threading.Thread(target=own.begin, args=("main loop",))
+    other.start()
+    other.join()
     own.begin("task 1")
     clock.now += 50
     own.step()
-    standing = own.standing(40)
-    assert standing is not None
-    assert standing.activity == "main loop"
+    assert own.standing(40) == Standing("main loop", "", 50.0)
     own.touch("main loop")
     own.touch("unknown")
     assert own.standing(40) is None
-    assert len(own) == 2
+    assert own.of("unknown").seconds == 0
 
 
-@pytest.mark.parametrize(
-    ("said", "why"),
-    [
-        (report(), None),
-        (report(standing=Standing("loop", "deciding", 50.0)), Standing("loop", "deciding", 50.0)),
-        (report(standing=Standing("loop", "deciding", 50.0), excuse="the database does not answer"), None),
-        (report(written=50.0), Standing("process", "stopped", 60.0)),
-        # What says nothing any more has no excuse.
-        (report(written=50.0, excuse="the database does not answer"), Standing("process", "stopped", 60.0)),
-    ],
-)
-def test_who_is_replaced(said: Report, why: Standing | None) -> None:
-    assert why_replaced(said, 110.0, 40.0) == why
-
-
-def test_a_process_that_waits_for_a_server_is_given_time_after_its_return(tmp_path: Path) -> None:
-    own, away = Progress(lambda: 0.0), ["Redis does not answer"]
-    own.moved("loop")
-    own._clock = lambda: 1000.0
+def test_a_process_that_waits_for_a_server_is_given_time_after_its_return(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock, away = Clock(), ["Redis"]
+    own = Progress(clock)
+    own.begin("loop")
+    clock.now += 100
+    monkeypatch.setattr(module.time, "monotonic", clock)
     reporter = Reporter(tmp_path / "a.json", "work", of=own, excuse=lambda: away[0])
-    assert reporter.write().excuse == "Redis does not answer"
+    assert reporter.write().standing is None
     away[0] = ""
-    assert reporter.write().excuse == "a server was away"
-    reporter._excused_at -= module.HANG_SECONDS
-    said = reporter.write()
-    assert said.excuse == ""
-    assert read(tmp_path / "a.json") == said
-    assert said.private_bytes > 1_000_000
+    assert reporter.write().standing is None
+    clock.now += module.HANG_SECONDS
+    last = reporter.write()
+    assert last.standing is not None
+    assert read(tmp_path / "a.json") == last
+    assert last.private_bytes > 1_000_000
 
 
 def test_a_fork_begins_without_the_activities_of_its_parent() -> None:
@@ -99,51 +92,44 @@ def test_a_fork_begins_without_the_activities_of_its_parent() -> None:
         "progress._lock.acquire()\n"  # as another thread of the parent might just have it
         "if (pid := os.fork()):\n"
         "    raise SystemExit(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))\n"
-        "raise SystemExit(len(progress) if progress.standing() is None else 9)\n"
+        "raise SystemExit(0 if progress.standing(-1) is None else 9)\n"
     )
     assert subprocess.run([sys.executable, "-c", code], check=False, timeout=60).returncode == 0
-
-
-def test_a_note_is_taken_once_and_one_end_makes_one_note(tmp_path: Path) -> None:
-    standing = Standing("loop", "deciding", 50.0)
-    incidents.write(tmp_path, report(), standing, ended_by="supervisor")
-    incidents.write(tmp_path, report(), standing, ended_by="probe")
-    incidents.write(tmp_path, report(pid=8), standing, ended_by="probe")
-    (tmp_path / f"{incidents.PREFIX}broken.json").write_text("{")
-    taken: list[incidents.Replaced] = []
-    assert incidents.take(tmp_path, taken.append) == 2
-    assert sorted(note.pid for note in taken) == [7, 8]
-    assert not incidents.waiting(tmp_path)
-
-
-def test_a_note_that_cannot_be_kept_stays(tmp_path: Path) -> None:
-    incidents.write(tmp_path, report(), Standing("loop", "", 50.0), ended_by="probe")
-
-    def no_database(_: incidents.Replaced) -> None:
-        raise RuntimeError("no database")
-
-    with pytest.raises(RuntimeError):
-        incidents.take(tmp_path, no_database)
-    assert incidents.waiting(tmp_path)
 
 
 # -- who looks after processes -----------------------------------------------------------------------------------------
 
 
+def write(folder: Path, file: str, **changes: object) -> None:
+    (folder / file).write_bytes(msgspec.json.encode(report(**changes)))
+
+
+def test_who_is_replaced(tmp_path: Path) -> None:
+    looping = Standing("loop", "deciding", 50.0)
+    write(tmp_path, "work.json", written=100.0)
+    write(tmp_path, "work.1.json", standing=looping)
+    write(tmp_path, "work.2.json", written=50.0)
+    write(tmp_path, "work.3.json", written=50.0, started="another process that had its number")
+    write(tmp_path, "what-if.json", standing=looping)
+    (tmp_path / "work.4.json").write_text("{")
+    reasons = {why for _report, why in hangs.hung(tmp_path, "work", 110.0)}
+    assert reasons == {looping, Standing("process", "stopped", 60.0)}
+    assert not (tmp_path / "work.3.json").exists()
+
+
 def test_a_process_that_never_begins_is_replaced(tmp_path: Path) -> None:
     clock = Clock()
     watch = hangs.HangWatch(tmp_path, clock)
-    assert watch.hung("work", 7, clock.now - hangs.START_SECONDS + 1) is None
-    assert watch.hung("work", 7, clock.now - hangs.START_SECONDS - 1) is not None
-    watch.note("work", 7, 0.0, Standing("process", "starting", 121.0))
-    assert incidents.waiting(tmp_path)
+    assert watch.standing("work", PID, clock.now - hangs.START_SECONDS + 1, asked=False) == []
+    ((first, why),) = watch.standing("work", PID, clock.now - hangs.START_SECONDS - 1, asked=False)
+    assert (first.pid, why.at) == (PID, "starting")
 
 
 def test_the_file_of_a_predecessor_says_nothing(tmp_path: Path) -> None:
     clock = Clock()
-    (tmp_path / "work.json").write_bytes(msgspec.json.encode(report(pid=6, written=1.0)))
+    write(tmp_path, "work.json", pid=6, written=1.0)
     watch = hangs.HangWatch(tmp_path, clock)
-    assert watch.hung("work", 7, clock.now - 5) is None
+    assert watch.standing("work", PID, clock.now - 5, asked=False) == []
     watch.begin()
     assert not (tmp_path / "work.json").exists()
 
@@ -151,17 +137,28 @@ def test_the_file_of_a_predecessor_says_nothing(tmp_path: Path) -> None:
 def test_after_it_was_stopped_itself_it_judges_nobody_at_once(tmp_path: Path) -> None:
     clock = Clock()
     watch = hangs.HangWatch(tmp_path, clock)
-    (tmp_path / "work.json").write_bytes(msgspec.json.encode(report(written=clock.now)))
+    write(tmp_path, "work.json", written=clock.now)
     clock.now += 300
     watch.look()
-    assert watch.hung("work", 7, 0.0) is None
+    assert watch.standing("work", PID, 0.0, asked=False) == []
     clock.now += 4
     watch.look()
-    assert watch.hung("work", 7, 0.0) is None
+    assert watch.standing("work", PID, 0.0, asked=False) == []
     for _ in range(30):
         clock.now += 1
         watch.look()
-    assert watch.hung("work", 7, 0.0) is not None
+    assert watch.standing("work", PID, 0.0, asked=False)
+
+
+def test_one_that_answered_once_and_then_not_any_more_is_replaced(tmp_path: Path) -> None:
+    clock = Clock()
+    watch = hangs.HangWatch(tmp_path, clock)
+    watch.heard(PID)
+    clock.now += hangs.SILENT_SECONDS
+    assert watch.standing("web", PID, 0.0, asked=True) == []
+    clock.now += 1
+    ((_report, why),) = watch.standing("web", PID, 0.0, asked=True)
+    assert why == Standing("process", "silent", hangs.SILENT_SECONDS + 1)
 
 
 def test_the_probe_of_a_container(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -169,25 +166,24 @@ def test_the_probe_of_a_container(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     assert probe.main(["work"]) == 2
     monkeypatch.setenv("TIDESCHED_PROGRESS_DIR", str(tmp_path))
     assert probe.main(["work"]) == 1
-    file = tmp_path / "work.json"
     # Of a predecessor that had the same number: this process has not begun.
-    file.write_bytes(msgspec.json.encode(report(role="work", pid=os.getpid(), written=0.0)))
+    write(tmp_path, "work.json", started="another", written=time.monotonic())
     assert probe.main(["work"]) == 1
-    assert not incidents.waiting(tmp_path)
-    file.write_bytes(msgspec.json.encode(report(role="work", pid=os.getpid(), written=time.monotonic())))
+    write(tmp_path, "work.json", written=time.monotonic())
     assert probe.main(["work"]) == 0
-    standing = Standing("sessions of cluster 1", "deciding", 50.0)
-    said = report(role="work", pid=os.getpid(), written=time.monotonic(), standing=standing)
-    file.write_bytes(msgspec.json.encode(said))
+    write(tmp_path, "work.json", written=time.monotonic(), standing=Standing("sessions of cluster 1", "deciding", 50.0))
     assert probe.main(["work"]) == 1
-    assert incidents.waiting(tmp_path)
 
 
-def test_the_probe_ends_what_hangs_where_it_is_asked_to(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(("file", "arguments", "status"), [("work.json", ["--end"], 1), ("work.7.json", [], 0)])
+def test_the_probe_ends_what_hangs_and_leaves_a_note(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, file: str, arguments: list[str], status: int
+) -> None:
     monkeypatch.setenv("TIDESCHED_PROGRESS_DIR", str(tmp_path))
+    monkeypatch.setenv("REDIS_URL", settings.REDIS_URL)
     child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"])
-    standing = Standing("process", "stopped", 50.0)
-    said = report(role="work", pid=child.pid, parent=os.getpid(), written=time.monotonic(), standing=standing)
-    (tmp_path / "work.json").write_bytes(msgspec.json.encode(said))
-    assert probe.main(["work", "--end"]) == 1
+    write(tmp_path, "work.json", written=time.monotonic())
+    write(tmp_path, file, pid=child.pid, started=identity.started(child.pid), standing=Standing("task 1", "", 50.0))
+    assert probe.main(["work", *arguments]) == status
     assert child.wait(60) == -9
+    assert [note.ended_by for note in alive.replaced() if note.pid == child.pid] == ["probe"]

@@ -16,7 +16,7 @@ from django.core.cache import cache
 from redis import RedisError
 
 from tidesched_web.common import incidents
-from tidesched_web.common.incidents import Ending
+from tidesched_web.common.incidents import Ending, Replaced
 from tidesched_web.common.progress import Report, folder
 
 STARTED = time.monotonic()
@@ -104,6 +104,11 @@ def store() -> tuple[str, str]:
     if version := found.get("valkey_version"):
         return "Valkey", str(version)
     return "Redis", str(found.get("redis_version", ""))
+
+
+def replaced() -> list[Replaced]:
+    """The processes that hung and were replaced last, the newest first."""
+    return incidents.replaced(_client())
 
 
 @once

@@ -1,91 +1,65 @@
-"""Notes of processes: of each that was replaced because it hung, and of each that ends whenever it is started.
+"""Processes that hung and were replaced, for the status page; and those that end each time they are started.
 
-Of one that hung: written by who ended it, read in by who comes after.
-
-Who ends a process may have no database, or the very process that has one is the one that hangs. So the note is a file
-first, and becomes a row as soon as a process of the same folder can write one.
+The former are kept in Redis, since who ends a process need not have a database: the supervisor, a container's probe,
+the process itself. The latter are a file of the supervisor's.
 """
 
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 import msgspec
+import redis
 
-from tidesched_web import env
-from tidesched_web.common.progress import Report, Standing, folder
+from tidesched_web.common.progress import Report, Standing, replace
 
-PREFIX, ENDING_PREFIX = "replaced-", "ending-"
-
-
-def place() -> Path | None:
-    """Where the notes lie: a folder that outlives the process, and in containers the container."""
-    named = env.text("TIDESCHED_NOTES_DIR")
-    return Path(named) if named else folder()
+MOST = 50
+_REPLACED, _ENDINGS = "tidesched:replaced", "endings"
 
 
 class Replaced(msgspec.Struct, frozen=True, kw_only=True):
-    """One process that was ended; ``key`` makes the row of it one row."""
+    """One process that was ended, at seconds of the wall clock."""
 
-    key: str
     role: str
     host: str
     pid: int
-    at: float  # seconds of the wall clock
+    started: str
+    at: float
     activity: str
     step: str
     seconds: float
     ended_by: str
 
 
-def write(where: Path, report: Report, standing: Standing, *, ended_by: str) -> Replaced:
-    note = Replaced(
-        # Of two that end the same process one note comes of it.
-        key=hashlib.sha256(f"{report.host} {report.pid} {report.born}".encode()).hexdigest()[:32],
-        role=report.role,
-        host=report.host,
-        pid=report.pid,
-        at=time.time(),
-        activity=standing.activity,
-        step=standing.at,
-        seconds=standing.seconds,
-        ended_by=ended_by,
-    )
-    _write(where / f"{PREFIX}{note.key}.json", note)
-    return note
+def note_of(report: Report, standing: Standing, *, ended_by: str) -> Replaced:
+    return Replaced(
+        role=report.role, host=report.host, pid=report.pid, started=report.started, at=time.time(),
+        activity=standing.activity, step=standing.at, seconds=standing.seconds, ended_by=ended_by,
+    )  # fmt: skip
 
 
-def _write(path: Path, note: msgspec.Struct) -> None:
-    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    new = path.with_suffix(".new")
-    new.write_bytes(msgspec.json.encode(note))
-    new.rename(path)
+def write(redis_url: str, note: Replaced) -> bool:
+    """Keep a note; of two who end the same process one stays. Tell whether Redis took it."""
+    try:
+        with redis.Redis.from_url(redis_url, socket_timeout=1, socket_connect_timeout=1) as client:
+            client.hset(_REPLACED, f"{note.host} {note.pid} {note.started}", msgspec.json.encode(note))
+    except (redis.RedisError, OSError):
+        return False
+    return True
 
 
-def waiting(where: Path) -> bool:
-    return any(where.glob(f"{PREFIX}*.json"))
-
-
-def take(where: Path, keep: Callable[[Replaced], None]) -> int:
-    """Give each note to ``keep`` and delete it; one that ``keep`` fails on stays. Two readers do no harm."""
-    taken = 0
-    for path in sorted(where.glob(f"{PREFIX}*.json")):
-        try:
-            note = msgspec.json.decode(path.read_bytes(), type=Replaced)
-        except FileNotFoundError:
-            continue
-        except (OSError, msgspec.DecodeError):
-            path.unlink(missing_ok=True)
-            continue
-        keep(note)
-        with contextlib.suppress(OSError):
-            path.unlink(missing_ok=True)
-        taken += 1
-    return taken
+def replaced(client: redis.Redis) -> list[Replaced]:
+    """The newest first; what is beyond the bound is forgotten."""
+    notes = {}
+    for field, value in client.hgetall(_REPLACED).items():
+        with contextlib.suppress(msgspec.DecodeError):
+            notes[field] = msgspec.json.decode(value, type=Replaced)
+    fields = sorted(notes, key=lambda field: notes[field].at, reverse=True)
+    if fields[MOST:]:
+        client.hdel(_REPLACED, *fields[MOST:])
+    return [notes[field] for field in fields[:MOST]]
 
 
 class Ending(msgspec.Struct, frozen=True):
@@ -99,21 +73,13 @@ class Ending(msgspec.Struct, frozen=True):
         return f"it ends each time it is started, {self.times} times so far; its last error: {self.last}"
 
 
-def write_ending(where: Path, ending: Ending) -> None:
-    """Leave a note, instead of the one before."""
+def write_endings(folder: Path, endings: dict[str, Ending]) -> None:
     with contextlib.suppress(OSError):
-        _write(where / f"{ENDING_PREFIX}{ending.role}.json", ending)
+        replace(folder / _ENDINGS, msgspec.json.encode(endings))
 
 
-def forget_ending(where: Path, role: str) -> None:
-    with contextlib.suppress(OSError):
-        (where / f"{ENDING_PREFIX}{role}.json").unlink(missing_ok=True)
-
-
-def endings(where: Path) -> dict[str, Ending]:
-    notes = {}
-    for path in where.glob(f"{ENDING_PREFIX}*.json"):
-        with contextlib.suppress(OSError, msgspec.DecodeError):
-            note = msgspec.json.decode(path.read_bytes(), type=Ending)
-            notes[note.role] = note
-    return notes
+def endings(folder: Path) -> dict[str, Ending]:
+    try:
+        return msgspec.json.decode((folder / _ENDINGS).read_bytes(), type=dict[str, Ending])
+    except (OSError, msgspec.DecodeError):
+        return {}

@@ -1,9 +1,9 @@
 """What a process says of its own progress: not that it lives, but that its work moves on.
 
-Each long-lived loop and each task is an *activity*. It says each time that it has moved; one that has not for longer
-than `HANG_SECONDS` stands still. A thread writes all of it to a file every few seconds. What looks after the process
-reads the file: one that says that something stands still, or that has grown old itself (a stopped process, a loop that
-never lets another thread run), is of a process to be replaced. Needs neither Django nor a server.
+Each long-lived loop and each task is an *activity* and says each time that it has moved. A thread writes every few
+seconds which of them has stood still for longer than `HANG_SECONDS`, to a file. Who looks after the process
+(`embedded/hangs.py`) ends one that says so, or whose file has grown old: a stopped process, a loop that never lets
+another thread run.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from pathlib import Path
 import msgspec
 
 from tidesched_web import env
+from tidesched_web.embedded import identity
 
 HANG_SECONDS = float(env.text("TIDESCHED_HANG_SECONDS", "40"))
 WRITE_SECONDS = min(2.0, HANG_SECONDS / 10)
@@ -40,18 +41,14 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     role: str
     host: str
     pid: int
-    parent: int
+    started: str  # with the number it is this process and no other (`embedded.identity`)
     born: float
     written: float
-    activities: int
     private_bytes: int = 0
     standing: Standing | None = None
-    # While a server does not answer, what waits for it does not hang.
-    excuse: str = ""
 
 
 class _Activity(msgspec.Struct):
-    name: str
     at: str
     moved: float
 
@@ -70,14 +67,14 @@ class Progress:
     def begin(self, name: str, at: str = "") -> None:
         """An activity of this thread begins; what the thread says from now on is said of it."""
         with self._lock:
-            self._activities[name] = _Activity(name, at, self._clock())
+            self._activities[name] = _Activity(at, self._clock())
         self._mine.names = [*self._names(), name]
 
     def end(self, name: str) -> None:
         """It is over: nothing is expected of it any more."""
         with self._lock:
             self._activities.pop(name, None)
-        self._mine.names = [one for one in self._names() if one != name]
+        self._mine.names = [known for known in self._names() if known != name]
 
     @contextlib.contextmanager
     def activity(self, name: str, at: str = "") -> Iterator[None]:
@@ -87,49 +84,32 @@ class Progress:
         finally:
             self.end(name)
 
-    def moved(self, name: str, at: str = "") -> None:
-        """An activity has moved, whichever thread says so; one that is not known begins."""
+    def touch(self, *names: str, at: str = "") -> None:
+        """These have moved, whichever thread says so; nothing happens to one that has not begun."""
         with self._lock:
-            before = self._activities.get(name)
-            self._activities[name] = _Activity(name, at or (before.at if before else ""), self._clock())
-
-    def touch(self, name: str) -> None:
-        """The same of one that is known; of others nothing."""
-        with self._lock:
-            if (found := self._activities.get(name)) is not None:
-                found.moved = self._clock()
+            for name in names:
+                if activity := self._activities.get(name):
+                    activity.moved, activity.at = self._clock(), at or activity.at
 
     def step(self, at: str = "") -> None:
-        """All activities of this thread have moved; ``at`` is what comes now. Of a thread without one: nothing."""
-        now = self._clock()
+        """All activities of this thread have moved; ``at`` is what comes now."""
+        self.touch(*self._names(), at=at)
+
+    def of(self, name: str) -> Standing:
+        """What an activity is at and how long it has not moved; 0 for one that is not known."""
         with self._lock:
-            for name in self._names():
-                if (found := self._activities.get(name)) is not None:
-                    found.moved, found.at = now, at or found.at
+            activity = self._activities.get(name)
+        if activity is None:
+            return Standing(name, "", 0.0)
+        return Standing(name, activity.at, round(self._clock() - activity.moved, 1))
 
     def seconds(self, name: str) -> float:
-        """How long an activity has not moved; 0 for one that is not known."""
-        with self._lock:
-            found = self._activities.get(name)
-        return self._clock() - found.moved if found else 0.0
-
-    def at(self, name: str) -> str:
-        """What an activity said last that it was at."""
-        with self._lock:
-            found = self._activities.get(name)
-        return found.at if found else ""
+        return self.of(name).seconds
 
     def standing(self, patience: float = HANG_SECONDS) -> Standing | None:
         """The activity that has stood still longest, if that is longer than ``patience``."""
-        now = self._clock()
-        with self._lock:
-            found = min(self._activities.values(), key=lambda one: (one.moved, one.name), default=None)
-            if found is None or now - found.moved <= patience:
-                return None
-            return Standing(found.name, found.at, round(now - found.moved, 1))
-
-    def __len__(self) -> int:
-        return len(self._activities)
+        longest = max((self.of(name) for name in list(self._activities)), key=lambda one: one.seconds, default=None)
+        return longest if longest and longest.seconds > patience else None
 
     def _names(self) -> list[str]:
         return getattr(self._mine, "names", [])
@@ -142,21 +122,16 @@ os.register_at_fork(after_in_child=progress.forget)
 class Reporter(threading.Thread):
     """Writes the file of this process for as long as the process lives.
 
-    ``excuse`` says which server does not answer, where something stands still. After that server is back there is half
-    the patience more, for connections that have to be made anew. ``last`` is the newest report.
+    ``excuse`` says which server does not answer, where something stands still: what waits for a server does not hang,
+    nor for a while after its return, while connections are made anew.
     """
 
     def __init__(
-        self,
-        path: Path | None,
-        role: str,
-        *,
-        of: Progress = progress,
-        excuse: Callable[[], str] = lambda: "",
+        self, path: Path | None, role: str, *, of: Progress = progress, excuse: Callable[[], str] = lambda: ""
     ) -> None:
         super().__init__(name="progress", daemon=True)
-        self._path, self._role, self._of, self._ask = path, role, of, excuse
-        self._born, self._excused_at = time.monotonic(), float("-inf")
+        self._path, self._role, self._of, self._excuse = path, role, of, excuse
+        self._born, self._excused_until = time.monotonic(), 0.0
         self.last: Report | None = None
 
     def run(self) -> None:
@@ -167,29 +142,18 @@ class Reporter(threading.Thread):
     def write(self) -> Report:
         """Look once, and write what there is to say."""
         standing = self._of.standing()
-        report = Report(
-            role=self._role,
-            host=socket.gethostname()[:60],
-            pid=os.getpid(),
-            parent=os.getppid(),
-            born=self._born,
-            written=time.monotonic(),
-            activities=len(self._of),
-            private_bytes=private_bytes(),
-            standing=standing,
-            excuse=self._excuse() if standing else "",
-        )
-        self.last = report
+        if standing and self._excuse():
+            self._excused_until = time.monotonic() + HANG_SECONDS / 2
+        now = time.monotonic()
+        self.last = Report(
+            role=self._role, host=socket.gethostname()[:60], pid=os.getpid(), started=identity.started(os.getpid()),
+            born=self._born, written=now, private_bytes=private_bytes(),
+            standing=None if now < self._excused_until else standing,
+        )  # fmt: skip
         if self._path is not None:
-            with contextlib.suppress(OSError):  # a full disk stops nothing; the file grows old, and that is said
-                _replace(self._path, msgspec.json.encode(report))
-        return report
-
-    def _excuse(self) -> str:
-        if excuse := self._ask():
-            self._excused_at = time.monotonic()
-            return excuse
-        return "a server was away" if time.monotonic() - self._excused_at < HANG_SECONDS / 2 else ""
+            with contextlib.suppress(OSError):  # a full disk stops nothing
+                replace(self._path, msgspec.json.encode(self.last))
+        return self.last
 
 
 def private_bytes() -> int:
@@ -207,16 +171,6 @@ def folder() -> Path | None:
     return Path(place) if place else None
 
 
-def file_of(role: str, pid: int | None = None) -> Path | None:
-    """The file of a role's process, or of one of the processes that it has forked."""
-    place = folder()
-    if place is None:
-        return None
-    with contextlib.suppress(OSError):
-        place.mkdir(mode=0o700, parents=True, exist_ok=True)
-    return place / (f"{role}.json" if pid is None else f"{role}.{pid}.json")
-
-
 def read(path: Path) -> Report | None:
     """What a process said last; None where it has said nothing that can be read."""
     try:
@@ -225,15 +179,8 @@ def read(path: Path) -> Report | None:
         return None
 
 
-def why_replaced(report: Report, now: float, patience: float = HANG_SECONDS) -> Standing | None:
-    """What speaks for the replacement of the process that said this; None = it moves, or waits for a server."""
-    silent = now - report.written
-    if silent > patience:
-        return Standing("process", "stopped", round(silent, 1))
-    return None if report.excuse else report.standing
-
-
-def _replace(path: Path, content: bytes) -> None:
+def replace(path: Path, content: bytes) -> None:
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     new = path.with_suffix(".new")
     new.write_bytes(content)
     new.replace(path)

@@ -21,7 +21,6 @@ from tidesched_web.common.sentences import listed
 from tidesched_web.console import amounts
 from tidesched_web.console.page import Page, page
 from tidesched_web.console.rights import need_whole_sight
-from tidesched_web.jobs.selectors import replaced_processes
 from tidesched_web.quota.push_selectors import last_pushes
 
 WORKS, STARTS, FAILS = "works", "starts", "fails"
@@ -49,8 +48,9 @@ def status(this: Page) -> HttpResponse:
     waiting: int | None
     try:
         heard, silent, waiting = alive.processes(), alive.silent_roles(), alive.waiting_messages()
+        replaced = alive.replaced()
     except (RedisError, OSError):
-        heard, silent, waiting = [], [], None
+        heard, silent, waiting, replaced = [], [], None, []
     endings = alive.endings()
     starting = alive.starting_roles(silent, heard)
     still = [role for role in silent if role not in starting]
@@ -67,7 +67,7 @@ def status(this: Page) -> HttpResponse:
             "verdict": _verdict(parts),
             "versions": _versions(),
             "pushes": [(one, pushes.get(one.pk)) for one in this.clusters],
-            "replaced": replaced_processes(this.access),
+            "replaced": [(note, dt.datetime.fromtimestamp(note.at, dt.UTC)) for note in replaced],
             "line": _("A process that does not move on for %(n)s seconds is replaced.")
             % {"n": amounts.number(HANG_SECONDS)},
         },

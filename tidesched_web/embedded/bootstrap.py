@@ -4,6 +4,7 @@ Run by the system's python3, so it uses the standard library alone and a syntax 
 able to say that it is too old. Each step is skipped while what it depends on is unchanged.
 """
 
+import errno
 import hashlib
 import os
 import shutil
@@ -27,12 +28,15 @@ def main(arguments):
             "TideSched needs Python 3.11 or newer; python3 here is %s" % found,
             "install a newer Python and name it: make up PYTHON=python3.12",
         )
-    with locked(os.path.join(ROOT, ".cache", "bootstrap.lock")):
-        environment()
-        dependencies("base", ["base"])
-        if what == "dev":
-            dependencies("dev", ["base", "dev"], "--compile-bytecode")
-        front_end(with_tests=what == "dev")
+    try:
+        with locked(os.path.join(ROOT, ".cache", "bootstrap.lock")):
+            environment()
+            dependencies("base", ["base"])
+            if what == "dev":
+                dependencies("dev", ["base", "dev"], "--compile-bytecode")
+            front_end(with_tests=what == "dev")
+    except OSError as error:
+        stop(*why_unusable(error, ROOT))
     if command:
         os.execv(PYTHON, [PYTHON] + command)  # noqa: S606
 
@@ -149,6 +153,23 @@ def npms():
     node = os.path.join(folder, "bin", "node")
     os.environ["PATH"] = os.path.dirname(node) + os.pathsep + os.environ.get("PATH", os.defpath)
     yield [node, os.path.join(folder, "lib", "node_modules", "npm", "bin", "npm-cli.js")]
+
+
+def why_unusable(error: OSError, place: str) -> "tuple[str, str]":
+    """Return a sentence and a hint for an error of the kernel's, by its file or by the place where it came up."""
+    path = os.path.abspath(os.fspath(error.filename or place))
+    message = "%s cannot be written: " % path
+    there = path
+    while not os.path.exists(there):
+        there = os.path.dirname(there)
+    owner = os.stat(there).st_uid
+    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        return message + "no room is left", "make room on its disk, then start again"
+    if error.errno == errno.EROFS:
+        return message + "its file system is read-only", "copy the checkout, or put DATA_DIR, where you may write"
+    if isinstance(error, PermissionError) and owner != os.geteuid():
+        return message + "%s belongs to another user (%d)" % (there, owner), "sudo chown -R $USER %s" % there
+    return message + str(error.strerror or error), "make it writable for this user, then start again"
 
 
 class step(object):  # noqa: N801 - reads as a statement

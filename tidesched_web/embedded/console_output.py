@@ -4,6 +4,7 @@ import contextlib
 import logging
 import os
 import select
+import stat
 import sys
 import time
 from logging.handlers import RotatingFileHandler
@@ -22,13 +23,19 @@ _COLOURS = {
 }
 _WIDTH = max(map(len, _COLOURS))
 _FILE_BYTES = 5_000_000
+_MOST_WAITING = 65_536
+
+
+class _LogFile(RotatingFileHandler):
+    def handleError(self, record: logging.LogRecord) -> None:  # noqa: N802 - its name there
+        """Nothing: the supervisor says that the disk is full, and standard error may have no reader."""
 
 
 class Output:
     """Where all processes' lines meet.
 
-    A terminal or pipe whose reader has stopped must not stop the product: lines that it does not take at once are
-    left out there and counted; the file has them all. The file is bounded.
+    A terminal or pipe whose reader has stopped must not stop the product: what it does not take waits within bounds,
+    and lines beyond them are left out there and counted; the file has them all. The file is bounded.
     """
 
     def __init__(self, log_file: Path) -> None:
@@ -36,10 +43,12 @@ class Output:
         self._file = logging.getLogger("tidesched.processes")
         self._file.setLevel(logging.INFO)
         self._file.propagate = False
-        handler = RotatingFileHandler(log_file, maxBytes=_FILE_BYTES, backupCount=1, encoding="utf-8")
+        handler = _LogFile(log_file, maxBytes=_FILE_BYTES, backupCount=1, encoding="utf-8")
         handler.setFormatter(logging.Formatter("%(asctime)s %(message)s"))
         self._file.addHandler(handler)
         self._coloured = sys.stdout.isatty() and "NO_COLOR" not in os.environ
+        self._terminal = _own_terminal()
+        self._waiting = bytearray()
         self._left_out = 0
 
     def line(self, process: str, text: str) -> None:
@@ -47,42 +56,49 @@ class Output:
         self._file.info("%s %s", prefix, text)
         if self._coloured:
             prefix = f"\x1b[{_COLOURS.get(process.partition('-')[0], 37)}m{prefix}\x1b[0m"
-        self._show(f"{prefix} {text}")
+        self._show(f"{prefix} {text}", _MOST_WAITING)
 
     def say(self, text: str) -> None:
         """Write one line of the supervisor's own."""
         self._file.info("%s", text)
-        self._show(text, patience=1.0)
+        self.plainly(text)
 
     def plainly(self, text: str) -> None:
         """Write one line to the terminal alone: a password has no place in a log file."""
-        self._show(text, patience=1.0)
+        self._show(text, 2 * _MOST_WAITING)
 
     def step(self, title: str) -> "Step":
         """Return a context that says what is being done and how long it took."""
         return Step(self, title)
 
-    def _show(self, text: str, patience: float = 0.0) -> None:
-        if not self._writable(patience):
+    def _show(self, text: str, most_waiting: int) -> None:
+        if len(self._waiting) > most_waiting:
             self._left_out += 1
-            return
-        if self._left_out:
-            text = f"({self._left_out} lines left out here, see the log file)\n{text}"
-            self._left_out = 0
-        # A pipe that is writable takes 4096 bytes at once, and a character has at most four.
-        self._write(text[:1000] + "\n")
+        else:
+            if self._left_out:
+                text = f"({self._left_out} lines left out here, see the log file)\n{text}"
+                self._left_out = 0
+            self._waiting += f"{text[:1000]}\n".encode("utf-8", "replace")
+        self.flush()
 
-    @staticmethod
-    def _writable(patience: float) -> bool:
+    def flush(self, patience: float = 0.0) -> None:
+        """Show what waits, as far as the terminal takes it."""
         try:
-            return bool(select.select([], [1], [], patience)[1])
-        except (OSError, ValueError):
-            return False
+            while self._waiting and select.select([], [self._terminal], [], patience)[1]:
+                # A pipe that is writable takes so much at once.
+                del self._waiting[: os.write(self._terminal, self._waiting[: select.PIPE_BUF])]
+        except BlockingIOError:
+            pass
+        except (OSError, ValueError):  # the reader has gone: the file still has the lines
+            self._waiting.clear()
 
-    @staticmethod
-    def _write(text: str) -> None:
-        with contextlib.suppress(OSError):  # the reader has gone: the file still has the line
-            os.write(1, text.encode("utf-8", "replace"))
+
+def _own_terminal() -> int:
+    """Open standard output once more, so that no write waits; the flag on the given one would bind its other users."""
+    if not stat.S_ISREG(os.fstat(1).st_mode):
+        with contextlib.suppress(OSError):
+            return os.open("/proc/self/fd/1", os.O_WRONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
+    return 1
 
 
 class Step:

@@ -6,7 +6,7 @@ import time
 
 from tidesched_web import env
 from tidesched_web.embedded import identity
-from tidesched_web.embedded.data_folder import end_processes
+from tidesched_web.embedded.data_folder import DataFolder, end_processes
 from tidesched_web.embedded.errors import StartError
 
 _PATIENCE_SECONDS = 20.0
@@ -20,10 +20,9 @@ def down() -> None:
     StartError
         where it is still there after 20 s.
     """
-    runtime = env.runtime()
-    supervisor = runtime.supervisor
+    supervisor = DataFolder(env.data_dir()).holder
     if not identity.is_same(supervisor.pid, supervisor.started):
-        end_processes(runtime.processes)
+        end_processes(env.runtime().processes)
         print(f"TideSched does not run on {env.data_dir()}")  # noqa: T201 - a command line prints
         return
     os.kill(supervisor.pid, signal.SIGTERM)

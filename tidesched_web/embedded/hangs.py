@@ -1,35 +1,86 @@
-"""Processes that live but do not move: found by what they say of their progress, ended, and noted."""
+"""Processes that live but do not move: found by what they say of their progress, or by their silence when asked."""
 
+from __future__ import annotations
+
+import asyncio
 import contextlib
 import socket
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Final
 
-from tidesched_web.common import incidents
-from tidesched_web.common.progress import HANG_SECONDS, START_SECONDS, Report, Standing, read, why_replaced
-from tidesched_web.embedded.asking import SILENT_SECONDS
+import msgspec
 
-FOLDER = "progress"
-# A process that looked no more often than this was stopped itself, and so, perhaps, was all that it looks after.
-_LOOK_SECONDS = 5.0
+from tidesched_web.common.progress import HANG_SECONDS, START_SECONDS, Report, Standing, read
+from tidesched_web.embedded import identity
+
+FOLDER: Final = "progress"
+# A process that has answered once and then not for so long is replaced; with its start it is back within a minute.
+SILENT_SECONDS: Final = HANG_SECONDS
+EVERY_SECONDS: Final = 3.0
+# Who looked no more often than this was stopped itself, and so, perhaps, was all that it looks after.
+_LOOK_SECONDS: Final = 5.0
+# Valkey answers to a word. PostgreSQL answers to the question whether it speaks TLS by one byte, before any sign-in.
+PING: Final = b"PING\r\n"
+SPEAKS_TLS: Final = bytes([0, 0, 0, 8, 4, 210, 22, 47])
+
+
+class Question(msgspec.Struct, frozen=True):
+    """The smallest question of a protocol: a stopped process keeps its sockets, and nothing ever comes back."""
+
+    address: str
+    says: bytes
+
+
+def web_question(path: str) -> Question:
+    """Asks for the address that answers as long as the process lives."""
+    return Question(path, b"GET /healthz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
+
+
+async def answers(question: Question, patience: float = 10.0) -> bool:
+    """Whether anything comes back in time."""
+    with contextlib.suppress(OSError, TimeoutError):
+        async with asyncio.timeout(patience):
+            reader, writer = await asyncio.open_unix_connection(question.address)
+            try:
+                writer.write(question.says)
+                await writer.drain()
+                return bool(await reader.read(1))
+            finally:
+                writer.close()
+    return False
+
+
+def hung(folder: Path, role: str, now: float) -> list[tuple[Report, Standing]]:
+    """The processes of a role, and those that they have forked, that live and do not move."""
+    standing = []
+    for path in [folder / f"{role}.json", *folder.glob(f"{role}.*.json")]:
+        if (report := read(path)) is None:
+            continue
+        if not identity.is_same(report.pid, report.started):
+            path.unlink(missing_ok=True)
+        elif now - report.written > HANG_SECONDS:
+            standing.append((report, Standing("process", "stopped", round(now - report.written, 1))))
+        elif report.standing:
+            standing.append((report, report.standing))
+    return standing
 
 
 class HangWatch:
-    """What is known of the processes of one installation. ``say`` gets a line for each that is to be replaced."""
+    """What is known of the processes of one installation."""
 
     def __init__(self, folder: Path, clock: Callable[[], float] = time.monotonic) -> None:
         self.folder = folder
         self._clock = clock
         self._looked_at = clock()
         self._fair_from = float("-inf")
+        self._answered: dict[int, float] = {}
 
     def begin(self) -> None:
-        """Forget what the processes of an earlier start have said; notes of those that were replaced stay."""
-        self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        for path in self.folder.glob("*.json"):
-            if not path.name.startswith(incidents.PREFIX):
-                path.unlink(missing_ok=True)
+        """Forget what the processes of an earlier start have said."""
+        for path in self.folder.glob("*"):
+            path.unlink(missing_ok=True)
 
     def look(self) -> None:
         """To be called every second or so, before the processes are judged."""
@@ -38,31 +89,29 @@ class HangWatch:
             self._fair_from = now + HANG_SECONDS / 2
         self._looked_at = now
 
-    def hung(self, name: str, pid: int, born: float) -> Standing | None:
-        """Why a process is to be replaced that was started at ``born``; None while it moves."""
+    def heard(self, pid: int) -> None:
+        """A process that is asked has answered."""
+        self._answered[pid] = self._clock()
+
+    def has_answered(self, pid: int) -> bool:
+        return pid in self._answered
+
+    def standing(self, role: str, pid: int, born: float, *, asked: bool) -> list[tuple[Report, Standing]]:
+        """Which processes of a role are to be replaced, and why; the first was started at ``born``."""
         now = self._clock()
         if now < self._fair_from:
-            return None
-        report = read(self.folder / f"{name}.json")
-        if report is None or report.pid != pid:
-            return Standing("process", "starting", round(now - born, 1)) if now - born > START_SECONDS else None
-        return why_replaced(report, now)
-
-    def silent(self, seconds: float | None, born: float) -> Standing | None:
-        """The same for a process that is asked, ``seconds`` after its last answer; None of them = none has come yet."""
-        now = self._clock()
-        if now < self._fair_from:
-            return None
-        if seconds is None:
-            return Standing("process", "starting", round(now - born, 1)) if now - born > 2 * START_SECONDS else None
-        return Standing("process", "silent", round(seconds, 1)) if seconds > SILENT_SECONDS else None
-
-    def note(self, name: str, pid: int, born: float, standing: Standing) -> None:
-        """Leave a note for the status page."""
-        report = read(self.folder / f"{name}.json")
-        if report is None or report.pid != pid:
-            report = Report(
-                role=name, host=socket.gethostname()[:60], pid=pid, parent=0, born=born, written=born, activities=0,
-            )  # fmt: skip
-        with contextlib.suppress(OSError):
-            incidents.write(self.folder, report, standing, ended_by="supervisor")
+            return []
+        report = read(self.folder / f"{role}.json")
+        if asked and pid in self._answered:
+            at, since, patience = "silent", self._answered[pid], SILENT_SECONDS
+        elif asked:
+            at, since, patience = "starting", born, 2 * START_SECONDS
+        elif report is None or report.pid != pid:
+            at, since, patience = "starting", born, START_SECONDS
+        else:
+            return hung(self.folder, role, now)
+        if now - since <= patience:
+            return []
+        start = identity.started(pid)
+        silent = Report(role=role, host=socket.gethostname()[:60], pid=pid, started=start, born=born, written=born)
+        return [(silent, Standing("process", at, round(now - since, 1)))]

@@ -18,6 +18,8 @@ _MEDIUM_LIMITS = {"RETENTION_ROLLUPS": "2000000", "RETENTION_TIDE_POINTS": "2000
 # Each web process holds up to 16 connections of the embedded PostgreSQL's 120.
 MOST_BY_DEFAULT, MOST_WEB_PROCESSES = 2, 4
 _BACKLOG = 2048
+# PostgreSQL takes paths of less than 1024 bytes, those of its own files included.
+LONGEST_FOLDER = 900
 WILDCARDS = {"0.0.0.0", "::", ""}  # noqa: S104 - compared, not bound
 
 
@@ -72,11 +74,25 @@ def read_options() -> Options:
         demo=demo,
         web_processes=web_processes,
     )
+    _check_length(folder)
     _check_password(os.environ.get("ADMIN_PASSWORD", ""))
     _check_scheme("DATABASE_URL", options.database_url, ("postgres", "postgresql"))
     _check_scheme("DATABASE_OWNER_URL", options.database_owner_url, ("postgres", "postgresql"))
     _check_scheme("REDIS_URL", options.redis_url, ("redis", "rediss", "unix"))
     return options
+
+
+def _check_length(folder: Path) -> None:
+    if len(os.fsencode(folder)) > LONGEST_FOLDER:
+        raise StartError(
+            f"DATA_DIR is too long: {len(os.fsencode(folder))} bytes of at most {LONGEST_FOLDER}",
+            "choose a folder that is not so deep",
+        )
+    if not sockets.fits(sockets.socket_dir(folder)):
+        raise StartError(
+            f"the folder of temporary files {sockets.socket_dir(folder).parent} is too deep for sockets",
+            "set TMPDIR to a shorter path, such as /tmp",
+        )
 
 
 def _check_password(given: str) -> None:

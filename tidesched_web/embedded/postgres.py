@@ -16,9 +16,9 @@ import psycopg
 
 from tidesched_web.embedded import sockets
 from tidesched_web.embedded.account import Account, own, server_account
-from tidesched_web.embedded.asking import SPEAKS_TLS, Question
 from tidesched_web.embedded.child import run
 from tidesched_web.embedded.errors import StartError
+from tidesched_web.embedded.hangs import SPEAKS_TLS, Question
 
 DATABASE = "tidesched"
 

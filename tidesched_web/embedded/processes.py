@@ -8,7 +8,7 @@ from pathlib import Path
 import msgspec
 
 from tidesched_web.embedded.account import Account
-from tidesched_web.embedded.asking import Question, web_question
+from tidesched_web.embedded.hangs import Question, web_question
 from tidesched_web.embedded.options import Options
 from tidesched_web.embedded.sockets import web_probe
 from tidesched_web.env import BASE_DIR, demo_size, text

@@ -17,10 +17,15 @@ _LONGEST_NAME = len("/postgres/.s.PGSQL.5432.lock")
 def socket_dir(data_dir: Path) -> Path:
     """Return the folder of the sockets: inside the data folder where the path is short enough, else a private one."""
     inside = data_dir / "run"
-    if len(os.fsencode(inside)) + _LONGEST_NAME <= _LONGEST:
+    if fits(inside):
         return inside
     digest = hashlib.sha256(os.fsencode(data_dir)).hexdigest()[:16]
     return Path(tempfile.gettempdir(), f"tidesched-{os.getuid()}-{digest}")
+
+
+def fits(folder: Path) -> bool:
+    """Tell whether the paths of its sockets are short enough for the kernel."""
+    return len(os.fsencode(folder)) + _LONGEST_NAME <= _LONGEST
 
 
 def make_private(folder: Path, *, passable: bool = False) -> None:

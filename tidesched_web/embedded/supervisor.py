@@ -11,13 +11,14 @@ import subprocess
 import time
 
 from tidesched_web.common import incidents
-from tidesched_web.common.incidents import Ending
+from tidesched_web.common.incidents import Ending, Replaced
+from tidesched_web.common.problems import Problems
 from tidesched_web.embedded import identity
-from tidesched_web.embedded.asking import EVERY_SECONDS, Answers, Question, answers
 from tidesched_web.embedded.child import spawn
 from tidesched_web.embedded.console_output import Output
 from tidesched_web.embedded.data_folder import DataFolder
-from tidesched_web.embedded.hangs import FOLDER, HangWatch
+from tidesched_web.embedded.errors import StartError
+from tidesched_web.embedded.hangs import EVERY_SECONDS, FOLDER, HangWatch, Question, answers
 from tidesched_web.embedded.processes import ProcessSpec
 from tidesched_web.env import Process, Runtime
 
@@ -27,6 +28,8 @@ _BACKOFF_SECONDS = (0.2, 0.5, 1.0, 2.0, 5.0, 10.0)
 _STABLE_SECONDS = 30.0
 # So many ends in a row are no accident any more.
 _ENDS_EACH_TIME = 3
+# Of all processes with the demo, each shared page once (docs/operations.md).
+MEMORY = "2 GB"
 _LONGEST_LINE, _LONGEST_ERROR = 64_000, 300
 
 
@@ -47,7 +50,12 @@ class Supervisor:
         self.hangs = HangWatch(folder.path / FOLDER)
         self._looking: asyncio.Task[None] | None = None
         self._asking: set[asyncio.Task[None]] = set()
-        self.answers = Answers()
+        # Notes that Redis, which may be the one that hung, has not taken yet.
+        self._notes: list[Replaced] = []
+        self._endings: dict[str, Ending] = {}
+        self._out_of_memory: set[str] = set()
+        self.problems = Problems(folder.path, output.say)
+        self._published = True
 
     def request_stop(self) -> None:
         """Ask for the stop. Asking again changes nothing: `make` passes on a signal that the whole group gets too."""
@@ -56,9 +64,9 @@ class Supervisor:
     def keep(self, spec: ProcessSpec) -> None:
         """Start a process and keep it alive from now on."""
         self._kept[spec.name] = spec
-        if (spec.watched or spec.asked) and self._looking is None:
+        if self._looking is None:
             self.hangs.begin()
-            self._looking = asyncio.create_task(self._end_what_hangs(), name="hangs")
+            self._looking = asyncio.create_task(self._look_for_ever(), name="looks")
         if spec.asked is not None:
             asking = asyncio.create_task(self._ask(spec.name, spec.asked), name=f"asks {spec.name}")
             self._asking.add(asking)
@@ -112,72 +120,108 @@ class Supervisor:
         self.deaths[name] = 0
         while not self.stopping.is_set():
             spec = self._kept[name]
-            born = time.monotonic()
-            child = self._start(spec)
-            self._born[spec.name] = born
-            ended = asyncio.create_task(self._ended(child))
-            if not (await asyncio.wait({ended}, timeout=_STABLE_SECONDS))[0]:
-                self.deaths[spec.name] = 0
-                incidents.forget_ending(self.hangs.folder, spec.name)
-            await ended
-            # What it forked must not live on beside its successor.
-            _signal_group(child, signal.SIGKILL)
-            self._forget(spec, child)
-            if self.stopping.is_set():
-                return
+            try:
+                if self.deaths[name] and spec.before_restart:
+                    spec.before_restart()
+                child = self._start(spec)
+            except (OSError, subprocess.SubprocessError, StartError) as error:
+                await self._wait_after(spec, f"{name} cannot start: {error}")
+                continue
+            await self._until_ended(spec, child)
             if child.pid in self._replaced:
                 self._replaced.discard(child.pid)
-                continue
-            self.deaths[spec.name] += 1
-            deaths = self.deaths[spec.name]
-            pause = _BACKOFF_SECONDS[min(deaths, len(_BACKOFF_SECONDS)) - 1]
-            self._output.say(f"{spec.name} ended ({_how(child.returncode)}) and starts again in {pause} s")
-            if deaths >= _ENDS_EACH_TIME:
-                await self._note_ending(spec, child)
-            with contextlib.suppress(asyncio.TimeoutError):
-                await asyncio.wait_for(self.stopping.wait(), pause)
-            if spec.before_restart and not self.stopping.is_set():
-                spec.before_restart()
+            elif not self.stopping.is_set():
+                await self._wait_after(
+                    spec, f"{name} ended ({how_it_ended(child.returncode, ours=name not in self._born)})", child
+                )
+
+    async def _until_ended(self, spec: ProcessSpec, child: subprocess.Popen[bytes]) -> None:
+        self._born[spec.name] = time.monotonic()
+        ended = asyncio.create_task(self._ended(child))
+        if not (await asyncio.wait({ended}, timeout=_STABLE_SECONDS))[0]:
+            self.deaths[spec.name] = 0
+            if self._endings.pop(spec.name, None):
+                incidents.write_endings(self.hangs.folder, self._endings)
+        await ended
+        # What it forked must not live on beside its successor.
+        _signal_group(child, signal.SIGKILL)
+        self._forget(spec, child)
+
+    async def _wait_after(self, spec: ProcessSpec, what: str, child: subprocess.Popen[bytes] | None = None) -> None:
+        """After an end, or a start that failed: longer each time."""
+        self.deaths[spec.name] += 1
+        deaths = self.deaths[spec.name]
+        pause = _BACKOFF_SECONDS[min(deaths, len(_BACKOFF_SECONDS)) - 1]
+        self._output.say(f"{what} and starts again in {pause} s")
+        if child is not None and deaths >= _ENDS_EACH_TIME:
+            await self._note_ending(spec, child)
+            if child.returncode == -signal.SIGKILL and spec.name in self._born:
+                self._out_of_memory.add(spec.name)
+        await self._pause(pause)
 
     async def _note_ending(self, spec: ProcessSpec, child: subprocess.Popen[bytes]) -> None:
         """Say, where an operator looks, that a process does not stay alive, and what it said last."""
         if pump := self._pumps.get(child.pid):
             await asyncio.wait({pump}, timeout=1.0)
-        last = self._last_line.get(spec.name) or _how(child.returncode)
+        last = self._last_line.get(spec.name) or how_it_ended(child.returncode)
         ending = Ending(spec.name, self.deaths[spec.name], last[:_LONGEST_ERROR])
         self._output.say(f"{spec.name}: {ending}")
         if spec.watched:
-            incidents.write_ending(self.hangs.folder, ending)
+            self._endings[spec.name] = ending
+            incidents.write_endings(self.hangs.folder, self._endings)
 
-    async def _end_what_hangs(self) -> None:
-        """One that does not move is ended like one that died: what keeps it alive starts it again."""
+    async def _look_for_ever(self) -> None:
+        """Each second: is there room, what hangs, what could not be written or shown yet."""
         while not self.stopping.is_set():
-            self.hangs.look()
-            for spec in [spec for spec in self._kept.values() if spec.watched or spec.asked]:
-                name = spec.name
-                child, born = self._running.get(name), self._born.get(name)
-                if child is None or born is None or child.poll() is not None:
-                    continue
-                silent = self.answers.silent_for(name, child.pid)
-                if standing := (
-                    self.hangs.hung(name, child.pid, born) if spec.watched else self.hangs.silent(silent, born)
-                ):
-                    what = f"{standing.activity} {standing.at}".rstrip()
-                    self._output.say(f"{name} stands still ({what}, {standing.seconds:.0f} s) and is replaced")
-                    self.hangs.note(name, child.pid, born, standing)
+            try:
+                self._look_for_room()
+                self._end_what_hangs()
+                self._output.flush()
+            except Exception as error:  # noqa: BLE001 - whatever it is, the next look is made
+                self.problems.put("supervisor", f"the supervisor's look at the processes failed: {error!r}")
+            else:
+                self.problems.put("supervisor", "")
+            await self._pause(1.0)
+
+    def _look_for_room(self) -> None:
+        self._out_of_memory = {name for name in self._out_of_memory if self.deaths[name]}
+        self.problems.put("memory", how_it_ended(-signal.SIGKILL) if self._out_of_memory else "")
+        # PostgreSQL, which has ended, begins with a file of 16 MiB.
+        needed = 20 << 20 if any(self.deaths.values()) else 0
+        self.problems.put("disk", self._folder.lack_of_room(needed))
+        if not self._published:
+            self._publish()
+
+    async def _pause(self, seconds: float) -> None:
+        with contextlib.suppress(asyncio.TimeoutError):
+            await asyncio.wait_for(self.stopping.wait(), seconds)
+
+    def _end_what_hangs(self) -> None:
+        """One that does not move is ended like one that died: what keeps it alive starts it again."""
+        self.hangs.look()
+        for spec in [spec for spec in self._kept.values() if spec.watched or spec.asked]:
+            child, born = self._running.get(spec.name), self._born.get(spec.name)
+            if child is None or born is None or child.poll() is not None:
+                continue
+            for report, standing in self.hangs.standing(spec.name, child.pid, born, asked=spec.asked is not None):
+                what = f"{standing.activity} {standing.at}".rstrip()
+                self._output.say(f"{spec.name} stands still ({what}, {standing.seconds:.0f} s) and is replaced")
+                self._notes.append(incidents.note_of(report, standing, ended_by="supervisor"))
+                if report.pid == child.pid:
                     kill_all(child)
-                    del self._born[name]
-            with contextlib.suppress(asyncio.TimeoutError):
-                await asyncio.wait_for(self.stopping.wait(), 1.0)
+                    del self._born[spec.name]
+                else:  # one that a worker has forked: the worker starts another
+                    identity.kill_if_same(report.pid, report.started)
+        if self._notes and incidents.write(self.runtime.redis_url, self._notes[0]):
+            del self._notes[0]
 
     async def _ask(self, name: str, question: Question) -> None:
         """Note when a process answers; one that has just started has time until its first answer."""
         while not self.stopping.is_set():
             child = self._running.get(name)
             if child is not None and await answers(question):
-                self.answers.heard(name, child.pid)
-            with contextlib.suppress(asyncio.TimeoutError):
-                await asyncio.wait_for(self.stopping.wait(), EVERY_SECONDS)
+                self.hangs.heard(child.pid)
+            await self._pause(EVERY_SECONDS)
 
     def _start(self, spec: ProcessSpec) -> subprocess.Popen[bytes]:
         child = spawn(
@@ -208,7 +252,12 @@ class Supervisor:
         self.runtime.processes = {
             name: Process(child.pid, identity.started(child.pid)) for name, child in self._running.items()
         }
-        self._folder.write_runtime(self.runtime)
+        try:
+            self._folder.write_runtime(self.runtime)
+        except OSError:  # the look for room says it, and writes it later
+            self._published = False
+        else:
+            self._published = True
 
     async def _pump(self, name: str, child: subprocess.Popen[bytes]) -> None:
         """Pass on the lines of a child until its output ends."""
@@ -256,5 +305,8 @@ def kill_all(child: subprocess.Popen[bytes]) -> None:
         identity.kill_if_same(pid, start)
 
 
-def _how(status: int) -> str:
+def how_it_ended(status: int, *, ours: bool = False) -> str:
+    """In words; signal 9, if it is not ours, is nearly always the kernel's answer to a lack of memory."""
+    if status == -signal.SIGKILL and not ours:
+        return f"killed from outside (signal 9), probably for too little memory: TideSched needs about {MEMORY}"
     return f"signal {-status}" if status < 0 else f"exit status {status}"

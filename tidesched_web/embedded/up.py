@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from tidesched_web.embedded import identity, sockets
+from tidesched_web.embedded import sockets
 from tidesched_web.embedded.console_output import Output
 from tidesched_web.embedded.data_folder import DataFolder
 from tidesched_web.embedded.errors import StartError
@@ -28,13 +28,13 @@ from tidesched_web.embedded.processes import (
     web_processes,
     workers,
 )
-from tidesched_web.embedded.supervisor import Supervisor
-from tidesched_web.embedded.valkey import Valkey
-from tidesched_web.env import Process, Runtime
+from tidesched_web.embedded.supervisor import Supervisor, how_it_ended
+from tidesched_web.embedded.valkey import Valkey, refused
+from tidesched_web.env import Runtime
 
 ADMIN_FILE = "admin.json"
 PEOPLE_FILE = "demo-people.json"
-_SERVER_PATIENCE_SECONDS = 30.0
+SERVER_PATIENCE_SECONDS = 30.0
 _DEATHS_BEFORE_READY = 3
 _DEATHS_BEFORE_BROKEN = 5
 _TELL_AFTER_SECONDS = 15.0
@@ -74,7 +74,6 @@ class _Installation:
             database_owner_url="" if options.database_url else options.database_owner_url,
             redis_url=options.redis_url or sockets.redis_url(options.data_dir),
             web_url=options.web_url,
-            supervisor=Process(os.getpid(), identity.started(os.getpid())),
         )
         self.supervisor = Supervisor(folder, self.output, self.runtime)
         self.servers: list[Postgres | Valkey] = []
@@ -83,6 +82,8 @@ class _Installation:
 
     async def run(self) -> None:
         loop = asyncio.get_running_loop()
+        # By itself the loop would write to standard error, which may have no reader.
+        loop.set_exception_handler(lambda _loop, context: self.output.say(f"supervisor: {context['message']}"))
         for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
             if number != signal.SIGHUP or signal.getsignal(number) != signal.SIG_IGN:  # nohup means it
                 loop.add_signal_handler(number, self.supervisor.request_stop)
@@ -98,6 +99,7 @@ class _Installation:
             await self.supervisor.stop()
             self._clean()
             self.output.say("stopped")
+            self.output.flush(patience=1.0)
 
     async def _start(self) -> None:
         self.output.say(f"TideSched starts; its data is in {self.options.data_dir}")
@@ -123,6 +125,8 @@ class _Installation:
             self.servers.append(Postgres(self.options.data_dir))
         if not self.options.redis_url:
             self.servers.append(Valkey(self.options.data_dir))
+        if self.options.redis_url:
+            await self._until_redis_answers()
         for server in self.servers:
             with self.output.step(f"{server.name}: files"):
                 server.prepare()
@@ -144,7 +148,7 @@ class _Installation:
                 await self._until_server_answers(server)
 
     async def _until_server_answers(self, server: Postgres | Valkey) -> None:
-        deadline = asyncio.get_running_loop().time() + _SERVER_PATIENCE_SECONDS
+        deadline = asyncio.get_running_loop().time() + SERVER_PATIENCE_SECONDS
         while not server.ready():
             self._go_on()
             late = asyncio.get_running_loop().time() > deadline
@@ -154,6 +158,19 @@ class _Installation:
                     "docs/operations.md, Recovery, lists what may be wrong",
                 )
             await asyncio.sleep(0.05)
+
+    async def _until_redis_answers(self) -> None:
+        parts = urlsplit(self.options.redis_url)
+        address = f"{parts.hostname}:{parts.port or 6379}" if parts.hostname else parts.path
+        deadline = asyncio.get_running_loop().time() + SERVER_PATIENCE_SECONDS
+        while refusal := refused(self.options.redis_url):
+            self._go_on()
+            if asyncio.get_running_loop().time() > deadline:
+                raise StartError(
+                    f"Redis at {address} does not answer: {refusal}",
+                    "start it or correct REDIS_URL; without the variable TideSched brings a server of its own",
+                )
+            await asyncio.sleep(0.3)
 
     def _environment(self) -> dict[str, str]:
         return child_environment(
@@ -186,7 +203,7 @@ class _Installation:
 
     async def _until_simulated_cluster_answers(self) -> None:
         """The first session would else find no server there, and say so."""
-        deadline = asyncio.get_running_loop().time() + _SERVER_PATIENCE_SECONDS
+        deadline = asyncio.get_running_loop().time() + SERVER_PATIENCE_SECONDS
         while self.options.demo and asyncio.get_running_loop().time() < deadline:
             self._go_on()
             if (await _get(self.runtime.simcluster_url, "/version"))[0]:
@@ -239,7 +256,7 @@ class _Installation:
             self._go_on()
             if status != 0:
                 raise StartError(
-                    "the installation could not be made ready; the reason is above",
+                    f"the installation could not be made ready: {how_it_ended(status)}; its own last lines are above",
                     f"all lines are in {self.options.data_dir / 'logs' / 'tidesched.log'}",
                 )
 

@@ -10,8 +10,8 @@ import redis
 
 from tidesched_web.embedded import sockets
 from tidesched_web.embedded.account import Account
-from tidesched_web.embedded.asking import PING, Question
 from tidesched_web.embedded.errors import StartError
+from tidesched_web.embedded.hangs import PING, Question
 
 
 class Valkey:
@@ -66,15 +66,21 @@ class Valkey:
 
     def ready(self) -> bool:
         """Tell whether the server answers."""
-        try:
-            with redis.Redis(unix_socket_path=str(self.socket), socket_timeout=2) as connection:
-                return bool(connection.ping())
-        except redis.RedisError:
-            return False
+        return not refused(self.url)
 
     def clean(self) -> None:
         """Remove the socket that a killed server leaves."""
         self.socket.unlink(missing_ok=True)
+
+
+def refused(url: str) -> str:
+    """Why a server at this address does not answer; nothing where it does."""
+    try:
+        with redis.Redis.from_url(url, socket_timeout=2, socket_connect_timeout=2) as connection:
+            connection.ping()
+    except (redis.RedisError, OSError) as error:
+        return str(error)
+    return ""
 
 
 def _binary() -> Path:

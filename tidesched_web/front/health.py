@@ -19,7 +19,7 @@ from django.core.cache import cache
 from django.db import connections
 from redis import RedisError
 
-from tidesched_web.common import alive
+from tidesched_web.common import alive, problems
 from tidesched_web.front import Receive, Scope, Send, answers
 
 PATHS = ("/healthz", "/readyz")
@@ -58,7 +58,7 @@ class Readiness:
         name, since = self._asked
         if name and time.monotonic() - since > ANSWER_SECONDS:
             missing[name] = f"no answer for {ANSWER_SECONDS:g} seconds"
-        return missing
+        return missing | problems.current()
 
     def is_away(self, name: str) -> bool:
         """Whether this check has been made, and fails."""

@@ -30,26 +30,6 @@ class JobKind(models.TextChoices):
     CONNECTION_TEST = "connection_test", _("Connection test")
 
 
-class ReplacedProcess(models.Model):
-    """A process of TideSched that did not move on and was ended; another one took its place."""
-
-    key = models.CharField(max_length=32, unique=True)
-    role = models.CharField(max_length=60)
-    host = models.CharField(max_length=60)
-    pid = models.PositiveIntegerField()
-    at = models.DateTimeField()
-    activity = models.CharField(max_length=200)
-    step = models.CharField(max_length=200, blank=True)
-    seconds = models.FloatField()
-    ended_by = models.CharField(max_length=100)
-
-    class Meta:
-        ordering = ["-at", "-id"]
-
-    def __str__(self) -> str:
-        return f"{self.role} {self.pid}"
-
-
 class Job(models.Model):
     """One piece of work, claimed with SKIP LOCKED by the process that comes first; ``attempt`` grows with each claim.
 

@@ -9,7 +9,7 @@ from django.db.models import QuerySet
 
 from tidesched_web.accounts.models import User
 from tidesched_web.common.permissions import Access
-from tidesched_web.jobs.models import Job, JobState, ReplacedProcess
+from tidesched_web.jobs.models import Job, JobState
 
 
 def visible_jobs(access: Access, user: User) -> QuerySet[Job]:
@@ -29,11 +29,6 @@ def visible_job(access: Access, user: User, pk: int) -> Job | None:
 
 def newest_about(access: Access, user: User, subject: str, kind: str) -> Job | None:
     return visible_jobs(access, user).defer(None).filter(subject=subject, kind=kind).order_by("-pk").first()
-
-
-def replaced_processes(access: Access, most: int = 50) -> list[ReplacedProcess]:
-    """The processes that were replaced last; they are the platform's, and shown to who sees all of it."""
-    return list(ReplacedProcess.objects.all()[:most]) if access.everything else []
 
 
 _PLACES = """

@@ -19,7 +19,7 @@ from tidesched_web.clusters.models import Cluster
 from tidesched_web.common import live
 from tidesched_web.common.errors import DomainError
 from tidesched_web.jobs import waiting
-from tidesched_web.jobs.models import OPEN_JOB_STATES, Job, JobState, ReplacedProcess
+from tidesched_web.jobs.models import OPEN_JOB_STATES, Job, JobState
 from tidesched_web.jobs.selectors import places
 from tidesched_web.jobs.waking import WORK_QUEUE, wake
 
@@ -205,40 +205,6 @@ def delete_old() -> int:
     with connection.cursor() as cursor:
         cursor.execute(_BEYOND, [keep, max(10, keep // 10)])
         return int(cursor.rowcount)
-
-
-def note_replaced(
-    *,
-    key: str,
-    role: str,
-    host: str,
-    pid: int,
-    at: dt.datetime,
-    activity: str,
-    step: str,
-    seconds: float,
-    ended_by: str,
-) -> bool:
-    """A process hung and was ended; False where that is known already."""
-    _, made = ReplacedProcess.objects.get_or_create(
-        key=key,
-        defaults={
-            "role": role[:60],
-            "host": host[:60],
-            "pid": pid,
-            "at": at,
-            "activity": activity[:200],
-            "step": step[:200],
-            "seconds": seconds,
-            "ended_by": ended_by[:100],
-        },
-    )
-    if made:
-        beyond = ReplacedProcess.objects.order_by("-pk").values_list("pk", flat=True)
-        oldest = beyond[settings.RETENTION_REPLACED_PROCESSES :]
-        ReplacedProcess.objects.filter(pk__in=list(oldest)).delete()
-        live.publish("jobs", "processes", key)
-    return made
 
 
 def _end(

@@ -150,8 +150,8 @@ def _end(**_: object) -> None:
         _shards.stop()
 
 
-def _note_hang(activity: str, seconds: float) -> None:
-    worker_progress.leave_note(activity, seconds, ended_by="its own watchdog")
+def _note_hang(activity: str) -> None:
+    worker_progress.leave_note("sessions", activity)
 
 
 def _consume(cluster_id: int) -> bool:

@@ -23,6 +23,7 @@ DEFAULT_ACTIONS = ("enqueue", "allocate", "backfill")
 CONFIG_KEY = "volcano-scheduler.conf"
 _TOP_LEVEL = ("actions", "tiers", "profiles", "configurations", "compatibility")
 _TOP_LEVEL_NOT_BUILT = ("metrics",)
+_TIERS = "tiers: [{plugins: [{name: gang}]}]"
 _NOT_BUILT = "leave it out; with 'compatibility: volcano' at the top it is passed over with a warning"
 # What belongs further down.
 _INSIDE = ("plugins", "name", "arguments")
@@ -131,8 +132,14 @@ class _Parser:
     def _profiles(self) -> tuple[Profile, ...]:
         field = self.fields.get("profiles")
         found: dict[str, Profile] = {}
-        for entry in self._list(field, "profiles is a list of {schedulerName, tiers}") if field else []:
-            fields = self._mapping(entry, "a profile is a mapping with schedulerName and tiers")
+        for entry in (
+            self._list(
+                field, "profiles is a list of {schedulerName, tiers}", "profiles: [{schedulerName: …, tiers: […]}]"
+            )
+            if field
+            else []
+        ):
+            fields = self._mapping(entry, "a profile is a mapping with schedulerName and tiers", "- schedulerName: …")
             for key, part in fields.items():
                 if key not in ("schedulerName", "tiers"):
                     hint = did_you_mean(key, ("schedulerName", "tiers"))
@@ -151,16 +158,20 @@ class _Parser:
                 "malformed_policy",
                 "the policy has no tiers" if owner is self.root else "the profile has no tiers",
                 field or owner,
-                hint="tiers: [{plugins: [{name: gang}]}]",
+                hint=_TIERS,
             )
         tiers: list[tuple[PluginOption, ...]] = []
         seen: dict[str, Field] = {}
-        for tier in self._list(field, "tiers is a list of {plugins: [...]}"):
-            for key, part in self._mapping(tier, "a tier is a mapping with plugins").items():
+        for tier in self._list(field, "tiers is a list of {plugins: [...]}", _TIERS):
+            for key, part in self._mapping(
+                tier, "a tier is a mapping with plugins", "- plugins: [{name: gang}]"
+            ).items():
                 if key != "plugins":
                     self._complain("unknown_key", f"unknown key {key!r} in a tier", part, hint="plugins")
             plugins = (tier.fields or {}).get("plugins")
-            entries = self._list(plugins, "plugins is a list of {name: ...}") if plugins else []
+            entries = (
+                self._list(plugins, "plugins is a list of {name: ...}", "plugins: [{name: gang}]") if plugins else []
+            )
             options = [self._plugin(entry, seen) for entry in entries]
             tiers.append(tuple(option for option in options if option is not None))
         conflict = find_conflict((self.names.plugins[o.name], o.switches) for tier in tiers for o in tier)
@@ -170,10 +181,10 @@ class _Parser:
         return tuple(tier for tier in tiers if tier)
 
     def _plugin(self, entry: Field, seen: dict[str, Field]) -> PluginOption | None:
-        fields = self._mapping(entry, "a plugin is a mapping with a name")
+        fields = self._mapping(entry, "a plugin is a mapping with a name", "- name: gang")
         named = fields.get("name")
         if named is None or not isinstance(named.value, str):
-            raise self.source.error("malformed_policy", "the plugin has no name", named or entry)
+            raise self.source.error("malformed_policy", "the plugin has no name", named or entry, hint="- name: gang")
         name = named.value
         if name in seen:
             self._fault("duplicate_plugin", f"plugin {name!r} is on line {seen[name].line} too", named)
@@ -225,8 +236,12 @@ class _Parser:
     def _configurations(self) -> dict[str, dict[str, Any]]:
         found: dict[str, dict[str, Any]] = {}
         field = self.fields.get("configurations")
-        for entry in self._list(field, "configurations is a list of {name, arguments}") if field else []:
-            fields = self._mapping(entry, "a configuration is a mapping with the name of an action")
+        for entry in (
+            self._list(field, "configurations is a list of {name, arguments}", "configurations: [{name: enqueue}]")
+            if field
+            else []
+        ):
+            fields = self._mapping(entry, "a configuration is a mapping with the name of an action", "- name: enqueue")
             named = fields.get("name")
             if named is None or not isinstance(named.value, str):
                 raise self.source.error("malformed_policy", "the configuration has no name", named or entry)
@@ -246,7 +261,9 @@ class _Parser:
         if field is None or field.value is None:
             return values
         by_name = {spelling: argument for argument in declared for spelling in (argument.name, *argument.aliases)}
-        for key, given in self._mapping(field, f"the arguments of {owner} are a mapping").items():
+        for key, given in self._mapping(
+            field, f"the arguments of {owner} are a mapping", "arguments: {name: value}"
+        ).items():
             argument, rest = self._argument(key, by_name)
             if argument is not None:
                 try:
@@ -276,16 +293,16 @@ class _Parser:
 
     # --- forms --------------------------------------------------------------------------------------------------------
 
-    def _list(self, field: Field, message: str) -> list[Field]:
+    def _list(self, field: Field, message: str, right: str) -> list[Field]:
         if field.items is None:
             if field.value is None:
                 return []
-            raise self.source.error("malformed_policy", message, field)
+            raise self.source.error("malformed_policy", message, field, hint=right)
         return field.items
 
-    def _mapping(self, field: Field, message: str) -> dict[str, Field]:
+    def _mapping(self, field: Field, message: str, right: str) -> dict[str, Field]:
         if field.fields is None:
-            raise self.source.error("malformed_policy", message, field)
+            raise self.source.error("malformed_policy", message, field, hint=right)
         return field.fields
 
     def _complain(self, code: str, message: str, at: Field, *, hint: str | None = None) -> None:

@@ -17,6 +17,8 @@ from scheduler_core.serde.text import UNREADABLE, Loader, yaml_error
 MOST_VALUES = 200_000
 MOST_LINES = 2000
 LONGEST_PATH = 2000
+# A list or a mapping in the wrong place is shown where it is so short.
+LONGEST_VALUE = 80
 
 
 class Field(msgspec.Struct):
@@ -42,7 +44,8 @@ class Source:
         self.file = file
 
     def error(self, code: str, message: str, at: Field, *, hint: str | None = None) -> BadInput:
-        value = at.value if at.fields is None and at.items is None else None
+        simple = at.fields is None and at.items is None
+        value = at.value if simple or len(str(at.value)) <= LONGEST_VALUE else None
         return BadInput(code, message, file=self.file, path=at.path or None, line=at.line, value=value, hint=hint)
 
 

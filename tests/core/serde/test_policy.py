@@ -113,8 +113,8 @@ class TestNames:
                 5,
                 "plugin 'gang' takes no arguments",
             ),
-            ("- name: gang", "- {nam: gang}", "malformed_policy", 5, None),
-            ("- name: gang", "- gang", "malformed_policy", 5, None),
+            ("- name: gang", "- {nam: gang}", "malformed_policy", 5, "- name: gang"),
+            ("- name: gang", "- gang", "malformed_policy", 5, "- name: gang"),
             ("tiers:", "teirs:", "unknown_key", 2, "did you mean 'tiers'?"),
             (
                 "tiers:",
@@ -303,3 +303,25 @@ profiles:
         }
         waits = policy.profiles[0].tiers[1][-1].arguments
         assert waits == {"waitSeconds": 30.0}
+
+
+class TestWhatWouldBeRight:
+    @pytest.mark.parametrize(
+        ("text", "value", "hint"),
+        [
+            ("actions: allocate\ntiers: [{plugins: gang}]\n", "gang", "plugins: [{name: gang}]"),
+            ("actions: allocate\ntiers: [{plugins: [gang]}]\n", "gang", "- name: gang"),
+            ("actions: allocate\ntiers: gang\n", "gang", "tiers: [{plugins: [{name: gang}]}]"),
+            ("actions: allocate\ntiers: [gang]\n", "gang", "- plugins: [{name: gang}]"),
+        ],
+    )
+    def test_a_value_of_another_kind_is_shown_with_what_is_right(self, text, value, hint):
+        error = error_of(text)
+        assert (error.value, error.hint) == (value, hint)
+
+    def test_a_list_in_place_of_a_text_is_shown(self):
+        text = FOUNDING_POLICY.replace("Job: training", "Job: [training]")
+        assert text != FOUNDING_POLICY
+        error = error_of(text)
+        assert error.value == ["training"]
+        assert error.hint

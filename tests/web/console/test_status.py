@@ -25,8 +25,6 @@ from tidesched_web.clusters.models import Cluster
 from tidesched_web.common import alive, incidents
 from tidesched_web.common.incidents import Ending, Replaced
 from tidesched_web.common.progress import Report
-from tidesched_web.jobs import replaced_processes
-from tidesched_web.jobs.models import ReplacedProcess
 from tidesched_web.quota.models import PriorityClass, PushedObject, Queue
 from tidesched_web.quota.push_selectors import last_pushes
 
@@ -35,7 +33,7 @@ pytestmark = pytest.mark.django_db
 
 def _note(pid: int = 4711) -> Replaced:
     return Replaced(
-        key=f"key-{pid}", role="sessions", host="machine-7", pid=pid, at=time.time(), activity="sessions of cluster 1",
+        role="sessions", host="machine-7", pid=pid, started="1", at=time.time(), activity="sessions of cluster 1",
         step="deciding", seconds=41.2, ended_by="supervisor",
     )  # fmt: skip
 
@@ -49,14 +47,13 @@ def test_who_sees_everything_sees_processes_and_replacements(world: story.World,
             role="sessions",
             host="machine-7",
             pid=4712,
-            parent=1,
+            started="1",
             born=time.monotonic() - 60,
             written=time.monotonic(),
-            activities=3,
             private_bytes=250 * 2**20,
         )
     )
-    replaced_processes.keep(_note())
+    incidents.write(settings.REDIS_URL, _note())
     page = client_of(getattr(world, who)).get("/status/").content.decode()
     for text in ("machine-7", "4712", "250 MiB", "sessions of cluster 1: deciding", "41 s", "supervisor"):
         assert text in page, text
@@ -76,7 +73,7 @@ def test_versions_of_the_parts_are_shown(world: story.World, monkeypatch: pytest
 
 
 def test_what_a_process_hung_at_is_said_in_the_readers_language(world: story.World) -> None:
-    replaced_processes.keep(_note())
+    incidents.write(settings.REDIS_URL, _note())
     page = client_of(world.admin).get("/status/", headers={"accept-language": "zh-hans"}).content.decode()
     assert "<span>集群 1 的调度会话：决策</span>" in page
     assert "<span>守护进程</span>" in page
@@ -106,7 +103,7 @@ def test_a_role_that_ends_each_time_it_is_started_is_named_with_its_last_error(
     monkeypatch.setattr(alive, "STARTED", time.monotonic() + 3600)
     for role in alive.ROLES:
         alive.mark(role)
-    incidents.write_ending(tmp_path, Ending("work", 4, "PermissionError: <no /dev/shm>"))
+    incidents.write_endings(tmp_path, {"work": Ending("work", 4, "PermissionError: <no /dev/shm>")})
     page = client_of(world.admin).get("/status/").content.decode()
     assert "No process of the role work moves on now." in page
     assert "It ends each time it is started; its last error: PermissionError: &lt;no /dev/shm&gt;" in page
@@ -216,8 +213,10 @@ def test_the_newest_push_of_each_cluster_is_listed(world: story.World) -> None:
     assert len(queries) == 1, "for all clusters"
 
 
-def test_a_note_is_kept_once_and_the_oldest_go(world: story.World, settings) -> None:
-    settings.RETENTION_REPLACED_PROCESSES = 3
+def test_a_note_is_kept_once_and_the_oldest_go(monkeypatch: pytest.MonkeyPatch) -> None:
+    cache.clear()
+    monkeypatch.setattr(incidents, "MOST", 3)
     for pid in (1, 1, 2, 3, 4, 5):
-        replaced_processes.keep(_note(pid))
-    assert sorted(ReplacedProcess.objects.values_list("pid", flat=True)) == [3, 4, 5]
+        assert incidents.write(settings.REDIS_URL, _note(pid))
+    assert [note.pid for note in alive.replaced()] == [5, 4, 3]
+    assert [note.pid for note in alive.replaced()] == [5, 4, 3]

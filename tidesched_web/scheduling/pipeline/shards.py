@@ -37,7 +37,7 @@ class Shards:
         *,
         consume: Callable[[int], bool],
         release: Callable[[int], None],
-        note: Callable[[str, float], None] = lambda _activity, _seconds: None,
+        note: Callable[[str], None] = lambda _activity: None,
     ) -> None:
         self.holder = f"{socket.gethostname()[:60]}:{os.getpid()}:{secrets.token_hex(4)}"
         self._consume, self._release, self._note = consume, release, note
@@ -160,9 +160,8 @@ class Shards:
                         shard.cluster_id,
                         shard.lease.epoch,
                     )
-                    standing = progress.seconds(shard.lease.activity)
-                    if standing > timing.STANDING_SECONDS:
-                        self._note(shard.lease.activity, standing)
+                    if progress.seconds(shard.lease.activity) > timing.STANDING_SECONDS:
+                        self._note(shard.lease.activity)
                     os._exit(EXIT_LEASE_PASSED)
 
     def _living(self) -> list[ClusterShard]:

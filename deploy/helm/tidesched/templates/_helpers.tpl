@@ -65,9 +65,6 @@ app.kubernetes.io/component: {{ .component }}
   value: {{ include "tidesched.installation" . | quote }}
 - name: TIDESCHED_PROGRESS_DIR
   value: /tmp/progress
-# Outlives the container, not the pod: the successor reads why its predecessor was ended.
-- name: TIDESCHED_NOTES_DIR
-  value: /tmp/progress
 - name: NUMBA_CACHE_DIR
   value: /var/cache/tidesched
 - name: HOME
