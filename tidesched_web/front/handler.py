@@ -1,6 +1,6 @@
 """Django with all of a request's middleware and its view in one piece on one thread.
 
-Django's own handler takes each middleware that is written for threads from its event loop to the thread and back: 1.5 ms
+Django's own handler takes each middleware that is written for threads from its event loop to a thread and back: 1.5 ms
 of processor time more for a request. Views that are coroutines (event streams) still run on the event loop.
 """
 
