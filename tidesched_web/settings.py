@@ -167,7 +167,7 @@ CACHES = {
 # --- what requests may take of a web process (docs/operations.md) ----------------------------------------------------
 
 # Requests that run at the same time: as many threads, and never more database connections of pages than these.
-WEB_REQUESTS_AT_ONCE = env.number("WEB_REQUESTS_AT_ONCE", 12)
+WEB_REQUESTS_AT_ONCE = max(1, env.number("WEB_REQUESTS_AT_ONCE", 12))
 WEB_WAITING = env.number("WEB_WAITING", 500)
 # A body of the API; a form of a page, which may hold a file, may have twice as many.
 WEB_BODY_BYTES = env.number("WEB_BODY_BYTES", 4_194_304)
