@@ -173,7 +173,7 @@ WEB_WAITING = env.number("WEB_WAITING", 500)
 WEB_BODY_BYTES = env.number("WEB_BODY_BYTES", 4_194_304)
 DATA_UPLOAD_MAX_MEMORY_SIZE = 2 * WEB_BODY_BYTES
 STREAMS = env.number("STREAMS", 1000)
-STREAMS_OF_ONE = env.number("STREAMS_OF_ONE", 30)
+STREAMS_OF_ONE = env.number("STREAMS_OF_ONE", 20)
 
 # --- who may come in --------------------------------------------------------------------------------------------------
 
