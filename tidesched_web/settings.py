@@ -41,7 +41,6 @@ BEHIND_PROXY = env.flag("BEHIND_PROXY", default=bool(TRUSTED_PROXIES))
 SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if BEHIND_PROXY else None
 SECURE_HSTS_SECONDS = env.number("SECURE_HSTS_SECONDS", 31_536_000 if _HTTPS else 0)
 SECURE_HSTS_INCLUDE_SUBDOMAINS = _HTTPS
-SECURE_HSTS_PRELOAD = env.flag("SECURE_HSTS_PRELOAD", default=False)
 # `preload` is a promise for the whole domain that is hard to take back, so it is not made by default.
 SILENCED_SYSTEM_CHECKS = ["security.W021"]
 SECURE_REFERRER_POLICY = "same-origin"
@@ -168,7 +167,7 @@ CACHES = {
 
 # Requests that run at the same time: as many threads, and never more database connections of pages than these.
 WEB_REQUESTS_AT_ONCE = max(1, env.number("WEB_REQUESTS_AT_ONCE", 12))
-WEB_WAITING = env.number("WEB_WAITING", 500)
+WEB_WAITING = 500
 # A body of the API; a form of a page, which may hold a file, may have twice as many.
 WEB_BODY_BYTES = env.number("WEB_BODY_BYTES", 4_194_304)
 DATA_UPLOAD_MAX_MEMORY_SIZE = 2 * WEB_BODY_BYTES
@@ -203,7 +202,7 @@ ACCOUNT_EMAIL_VERIFICATION = "none"
 ACCOUNT_SESSION_REMEMBER = True
 # How many tries there may be (docs/security.md): allauth's own names first, those of accounts.sign_in_limits behind.
 ACCOUNT_RATE_LIMITS = {
-    "login": env.rates("SIGN_IN_LIMIT_ADDRESS", "120/m/ip"),
+    "login": "120/m/ip",
     "login_failed": env.rates("SIGN_IN_LIMIT_FAILURES", "10/m/ip,100/h/ip,5/5m/key"),
     "change_password": "5/m/user,20/h/user",
     "login_account": "30/10m/key",
@@ -268,7 +267,7 @@ REST_FRAMEWORK = {
 }
 # Requests a minute of one user, and of one address that is not signed in; 0 = no limit.
 API_REQUESTS_PER_MINUTE = env.number("API_REQUESTS_PER_MINUTE", 3000)
-API_ANONYMOUS_REQUESTS_PER_MINUTE = env.number("API_ANONYMOUS_REQUESTS_PER_MINUTE", 120)
+API_ANONYMOUS_REQUESTS_PER_MINUTE = 120
 SPECTACULAR_SETTINGS = {
     "TITLE": "TideSched",
     "DESCRIPTION": "Quota, gangs and reclaims of GPU clusters.",
@@ -321,9 +320,9 @@ RETENTION_DECISION_BYTES = env.number("RETENTION_DECISION_BYTES", 512 * 1024 * 1
 RETENTION_USAGE_BYTES = env.number("RETENTION_USAGE_BYTES", 512 * 1024 * 1024)
 RETENTION_SESSIONS = env.number("RETENTION_SESSIONS", 5_000)
 RETENTION_SESSIONS_WITH_DECISIONS = 4 * RETENTION_SESSIONS
-RETENTION_RECLAIMS = env.number("RETENTION_RECLAIMS", 20_000)
-RETENTION_GONE_GANGS = env.number("RETENTION_GONE_GANGS", 10_000)
-RETENTION_CHANGES = env.number("RETENTION_CHANGES", 5_000)
+RETENTION_RECLAIMS = 20_000
+RETENTION_GONE_GANGS = 10_000
+RETENTION_CHANGES = 5_000
 RETENTION_TIMELINE_POINTS = 200  # of a gang
 RETENTION_TIDE_POINTS = env.number("RETENTION_TIDE_POINTS", 40_000)
 RETENTION_TIDE_STEPS = 20_000
