@@ -12,9 +12,10 @@ from urllib.parse import urlsplit
 
 import msgspec
 
+from tidesched_web.common.problems import address
 from tidesched_web.embedded import sockets
 from tidesched_web.embedded.console_output import Output
-from tidesched_web.embedded.data_folder import DataFolder
+from tidesched_web.embedded.data_folder import DataFolder, write_privately
 from tidesched_web.embedded.errors import StartError
 from tidesched_web.embedded.hangs import ask, web_question
 from tidesched_web.embedded.options import Options, child_environment, free_port, listen, read_options
@@ -161,14 +162,12 @@ class _Installation:
             await asyncio.sleep(0.05)
 
     async def _until_redis_answers(self) -> None:
-        parts = urlsplit(self.options.redis_url)
-        address = f"{parts.hostname}:{parts.port or 6379}" if parts.hostname else parts.path
         deadline = asyncio.get_running_loop().time() + SERVER_PATIENCE_SECONDS
         while refusal := refused(self.options.redis_url):
             self._go_on()
             if asyncio.get_running_loop().time() > deadline:
                 raise StartError(
-                    f"Redis at {address} does not answer: {refusal}",
+                    f"Redis at {address(self.options.redis_url)} does not answer: {refusal}",
                     "start it or correct REDIS_URL; without the variable TideSched brings a server of its own",
                 )
             await asyncio.sleep(0.3)
@@ -189,11 +188,10 @@ class _Installation:
         folder.mkdir(mode=0o700, exist_ok=True)
         token_file = folder / "token"
         if not token_file.exists():
-            with os.fdopen(os.open(token_file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
-                file.write(secrets.token_urlsafe(32) + "\n")
+            write_privately(token_file, secrets.token_urlsafe(32) + "\n")
         port_file = folder / "port"
         port = free_port(int(port_file.read_text()) if port_file.exists() else 0)
-        port_file.write_text(f"{port}\n")
+        write_privately(port_file, f"{port}\n")
         self.runtime.simcluster_url = f"http://127.0.0.1:{port}"
         self.runtime.simcluster_token_file = str(token_file)
         self.supervisor.keep(simulated_cluster(self.options, port, token_file, environment))
@@ -205,11 +203,11 @@ class _Installation:
     async def _until_simulated_cluster_answers(self) -> None:
         """The first session would else find no server there, and say so."""
         deadline = asyncio.get_running_loop().time() + SERVER_PATIENCE_SECONDS
-        address = urlsplit(self.runtime.simcluster_url)
+        server = urlsplit(self.runtime.simcluster_url)
         while self.options.demo and asyncio.get_running_loop().time() < deadline:
             self._go_on()
             with contextlib.suppress(OSError):
-                _reader, writer = await asyncio.open_connection(address.hostname, address.port)
+                _reader, writer = await asyncio.open_connection(server.hostname, server.port)
                 writer.close()
                 return
             await asyncio.sleep(0.1)
