@@ -20,7 +20,7 @@ def database() -> None:
     folder.chmod(0o711)
     from cryptography.fernet import Fernet
 
-    from tidesched_web.embedded.disposable import DisposableServers
+    from tests.disposable_servers import DisposableServers
 
     servers = DisposableServers(folder)
     servers.start()

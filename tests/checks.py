@@ -14,7 +14,7 @@ from pathlib import Path
 from cryptography.fernet import Fernet
 
 from tests import elapsed_time, line_budget, own_servers
-from tidesched_web.embedded.disposable import DisposableServers
+from tests.disposable_servers import DisposableServers
 
 ROOT = Path(__file__).resolve().parent.parent
 

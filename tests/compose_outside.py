@@ -20,8 +20,8 @@ from typing import Any
 import yaml
 from cryptography.fernet import Fernet
 
+from tests.disposable_servers import DisposableServers
 from tidesched_web.embedded import sockets
-from tidesched_web.embedded.disposable import DisposableServers
 
 ROOT = Path(__file__).resolve().parent.parent
 PATIENCE_SECONDS = 300.0

@@ -12,7 +12,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from tidesched_web.embedded.disposable import DisposableServers
+from tests.disposable_servers import DisposableServers
 from tidesched_web.embedded.postgres import DATABASE
 
 ROOT = Path(__file__).resolve().parent.parent

@@ -22,7 +22,7 @@ from tidesched_web.embedded.valkey import Valkey
 PARENT = """
 import sys, time
 from pathlib import Path
-from tidesched_web.embedded.disposable import DisposableServers
+from tests.disposable_servers import DisposableServers
 servers = DisposableServers(Path(sys.argv[1]))
 servers.start()
 print(*(child.pid for child in servers._children), flush=True)

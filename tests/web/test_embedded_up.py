@@ -381,6 +381,18 @@ def test_a_signal_during_the_start_stops_it(installation: Installation) -> None:
     assert installation.leftovers() == []
 
 
+def test_a_start_that_is_killed_for_memory_says_so(installation: Installation) -> None:
+    child = installation.start()
+    installation.until(lambda: "prepare" in installation.processes())
+    os.kill(installation.processes()["prepare"]["pid"], signal.SIGKILL)
+    assert child.wait(PATIENCE) == 1
+    installation.until(lambda: installation.said("hint: "))
+    (error,) = installation.said("error: ")
+    assert "could not be made ready: killed from outside (signal 9), probably for too little memory" in error
+    assert "TideSched needs about 2 GB" in error
+    assert installation.leftovers() == []
+
+
 def test_a_port_in_use_stops_nothing_else(installation: Installation) -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))

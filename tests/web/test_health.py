@@ -203,7 +203,7 @@ def test_a_statement_that_hangs_is_given_up(all_alive: None, settings, monkeypat
 
 
 @pytest.mark.django_db
-def test_redis_away_is_named_and_no_error(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_redis_away_is_named_and_no_error(settings, monkeypatch: pytest.MonkeyPatch) -> None:
     from django.core.cache.backends.redis import RedisCache
     from redis import ConnectionError as RedisAway
 
@@ -212,8 +212,9 @@ def test_redis_away_is_named_and_no_error(monkeypatch: pytest.MonkeyPatch) -> No
 
     monkeypatch.setattr(RedisCache, "get", away)
     monkeypatch.setattr(RedisCache, "get_many", away)
+    settings.REDIS_URL = "redis://:secret@store.example:6380/0"
     assert missing() == {
-        "redis": "Redis does not answer: ConnectionError",
+        "redis": "Redis does not answer: ConnectionError at store.example:6380",
         "processes": "unknown while Redis does not answer",
     }
 

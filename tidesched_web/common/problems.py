@@ -7,6 +7,7 @@ import contextlib
 import os
 from collections.abc import Callable
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import msgspec
 
@@ -34,6 +35,12 @@ class Problems:
         current = {key: text[:1000] for key, text in self._sentences.items() if text}
         with contextlib.suppress(OSError), self._file.open("r+b") as file:
             os.pwrite(file.fileno(), msgspec.json.encode(current).ljust(_BYTES), 0)
+
+
+def address(url: str) -> str:
+    """Where a server is, without its name and password: host and port, or the path of its socket."""
+    parts = urlsplit(url)
+    return f"{parts.hostname}:{parts.port or 6379}" if parts.hostname else parts.path
 
 
 def current() -> dict[str, str]:

@@ -7,6 +7,7 @@ import select
 import stat
 import sys
 import time
+from collections.abc import Iterator
 from logging.handlers import RotatingFileHandler
 from pathlib import Path
 
@@ -67,9 +68,13 @@ class Output:
         """Write one line to the terminal alone: a password has no place in a log file."""
         self._show(text, 2 * _MOST_WAITING)
 
-    def step(self, title: str) -> "Step":
-        """Return a context that says what is being done and how long it took."""
-        return Step(self, title)
+    @contextlib.contextmanager
+    def step(self, title: str) -> Iterator[None]:
+        """Say what is being done, then how long it took."""
+        begun = time.monotonic()
+        self.say(f"  ...  {title}")
+        yield
+        self.say(f"  done {title} ({time.monotonic() - begun:.1f} s)")
 
     def _show(self, text: str, most_waiting: int) -> None:
         if len(self._waiting) > most_waiting:
@@ -99,17 +104,3 @@ def _own_terminal() -> int:
         with contextlib.suppress(OSError):
             return os.open("/proc/self/fd/1", os.O_WRONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
     return 1
-
-
-class Step:
-    def __init__(self, output: Output, title: str) -> None:
-        self._output = output
-        self._title = title
-
-    def __enter__(self) -> None:
-        self._start = time.monotonic()
-        self._output.say(f"  ...  {self._title}")
-
-    def __exit__(self, kind: object, error: object, trace: object) -> None:
-        if kind is None:
-            self._output.say(f"  done {self._title} ({time.monotonic() - self._start:.1f} s)")

@@ -115,7 +115,7 @@ class DataFolder:
     def write_runtime(self, runtime: Runtime) -> None:
         """Publish what runs, readable by this user alone: an address may hold a password."""
         text = msgspec.json.format(msgspec.json.encode(runtime)).decode()
-        _write_privately(runtime_file(self.path), text + "\n")
+        write_privately(runtime_file(self.path), text + "\n")
 
     def read_runtime(self) -> Runtime:
         """Return what the last start published."""
@@ -133,7 +133,7 @@ class DataFolder:
                     "put it back from the back-up; if no installation ever ran on this folder, delete the file",
                 )
             return
-        _write_privately(path, value + "\n")
+        write_privately(path, value + "\n")
 
     def _try_lock(self) -> bool:
         try:
@@ -166,7 +166,7 @@ class DataFolder:
             time.sleep(0.1)
 
 
-def _write_privately(target: Path, text: str) -> None:
+def write_privately(target: Path, text: str) -> None:
     """Beside it and then renamed: after a full disk there is the whole of it, or what was there before."""
     fresh = target.with_name(f"{target.name}.new")
     fresh.unlink(missing_ok=True)

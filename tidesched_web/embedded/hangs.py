@@ -33,23 +33,23 @@ class Question(msgspec.Struct, frozen=True):
     says: bytes
 
 
-def web_question(path: str) -> Question:
-    """Asks for the address that answers as long as the process lives."""
-    return Question(path, b"GET /healthz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
+def web_question(path: str, page: str = "/healthz") -> Question:
+    """Asks for a page; that of the default answers as long as the process lives."""
+    return Question(path, f"GET {page} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n".encode())
 
 
-async def answers(question: Question, patience: float = 10.0) -> bool:
-    """Whether anything comes back in time."""
+async def ask(question: Question, most: int = 1, patience: float = 10.0) -> bytes:
+    """The first bytes that come back in time, or all of them (-1); none from one that does not answer."""
     with contextlib.suppress(OSError, TimeoutError):
         async with asyncio.timeout(patience):
             reader, writer = await asyncio.open_unix_connection(question.address)
             try:
                 writer.write(question.says)
                 await writer.drain()
-                return bool(await reader.read(1))
+                return await reader.read(most)
             finally:
                 writer.close()
-    return False
+    return b""
 
 
 def hung(folder: Path, role: str, now: float) -> list[tuple[Report, Standing]]:

@@ -18,7 +18,7 @@ from tidesched_web.embedded.child import spawn
 from tidesched_web.embedded.console_output import Output
 from tidesched_web.embedded.data_folder import DataFolder
 from tidesched_web.embedded.errors import StartError
-from tidesched_web.embedded.hangs import EVERY_SECONDS, FOLDER, HangWatch, Question, answers
+from tidesched_web.embedded.hangs import EVERY_SECONDS, FOLDER, HangWatch, Question, ask
 from tidesched_web.embedded.processes import ProcessSpec
 from tidesched_web.env import Process, Runtime
 
@@ -219,7 +219,7 @@ class Supervisor:
         """Note when a process answers; one that has just started has time until its first answer."""
         while not self.stopping.is_set():
             child = self._running.get(name)
-            if child is not None and await answers(question):
+            if child is not None and await ask(question):
                 self.hangs.heard(child.pid)
             await self._pause(EVERY_SECONDS)
 

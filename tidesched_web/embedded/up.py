@@ -12,10 +12,12 @@ from urllib.parse import urlsplit
 
 import msgspec
 
+from tidesched_web.common.problems import address
 from tidesched_web.embedded import sockets
 from tidesched_web.embedded.console_output import Output
-from tidesched_web.embedded.data_folder import DataFolder
+from tidesched_web.embedded.data_folder import DataFolder, write_privately
 from tidesched_web.embedded.errors import StartError
+from tidesched_web.embedded.hangs import ask, web_question
 from tidesched_web.embedded.options import Options, child_environment, free_port, listen, read_options
 from tidesched_web.embedded.postgres import Postgres
 from tidesched_web.embedded.prepared import PREPARED_FILE, is_prepared, kernels_are_current
@@ -160,14 +162,12 @@ class _Installation:
             await asyncio.sleep(0.05)
 
     async def _until_redis_answers(self) -> None:
-        parts = urlsplit(self.options.redis_url)
-        address = f"{parts.hostname}:{parts.port or 6379}" if parts.hostname else parts.path
         deadline = asyncio.get_running_loop().time() + SERVER_PATIENCE_SECONDS
         while refusal := refused(self.options.redis_url):
             self._go_on()
             if asyncio.get_running_loop().time() > deadline:
                 raise StartError(
-                    f"Redis at {address} does not answer: {refusal}",
+                    f"Redis at {address(self.options.redis_url)} does not answer: {refusal}",
                     "start it or correct REDIS_URL; without the variable TideSched brings a server of its own",
                 )
             await asyncio.sleep(0.3)
@@ -188,11 +188,10 @@ class _Installation:
         folder.mkdir(mode=0o700, exist_ok=True)
         token_file = folder / "token"
         if not token_file.exists():
-            with os.fdopen(os.open(token_file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
-                file.write(secrets.token_urlsafe(32) + "\n")
+            write_privately(token_file, secrets.token_urlsafe(32) + "\n")
         port_file = folder / "port"
         port = free_port(int(port_file.read_text()) if port_file.exists() else 0)
-        port_file.write_text(f"{port}\n")
+        write_privately(port_file, f"{port}\n")
         self.runtime.simcluster_url = f"http://127.0.0.1:{port}"
         self.runtime.simcluster_token_file = str(token_file)
         self.supervisor.keep(simulated_cluster(self.options, port, token_file, environment))
@@ -204,9 +203,12 @@ class _Installation:
     async def _until_simulated_cluster_answers(self) -> None:
         """The first session would else find no server there, and say so."""
         deadline = asyncio.get_running_loop().time() + SERVER_PATIENCE_SECONDS
+        server = urlsplit(self.runtime.simcluster_url)
         while self.options.demo and asyncio.get_running_loop().time() < deadline:
             self._go_on()
-            if (await _get(self.runtime.simcluster_url, "/version"))[0]:
+            with contextlib.suppress(OSError):
+                _reader, writer = await asyncio.open_connection(server.hostname, server.port)
+                writer.close()
                 return
             await asyncio.sleep(0.1)
 
@@ -266,9 +268,8 @@ class _Installation:
         said = loop.time()
         while True:
             self._go_on()
-            findings = [await _get(path, "/readyz") for path in self.probes]
-            waiting = [body for status, body in findings if status != 200]
-            if not waiting:
+            missing = [reason for probe in self.probes if (reason := await _missing(probe))]
+            if not missing:
                 return
             for name, deaths in self.supervisor.deaths.items():
                 if deaths >= _DEATHS_BEFORE_BROKEN:
@@ -278,7 +279,7 @@ class _Installation:
                     )
             if loop.time() - said > _TELL_AFTER_SECONDS:
                 said = loop.time()
-                self.output.say(f"  ...  not ready yet: {_missing(waiting[0]) or 'the web process does not answer'}")
+                self.output.say(f"  ...  not ready yet: {missing[0]}")
             await asyncio.sleep(0.3)
 
     def _announce(self, admin_file: Path, *, first: bool) -> None:
@@ -327,33 +328,15 @@ class _StoppedWhileStarting(Exception):
     """A signal came before the start was done."""
 
 
-async def _get(place: str, path: str) -> tuple[int, bytes]:
-    """Return status and body of a GET at an address or a socket's path; status 0 where there is no answer."""
-    parts = urlsplit(place)
-    try:
-        async with asyncio.timeout(5):
-            if parts.hostname:
-                reader, writer = await asyncio.open_connection(parts.hostname, parts.port)
-            else:
-                reader, writer = await asyncio.open_unix_connection(place)
-            try:
-                host = parts.netloc or "localhost"
-                writer.write(f"GET {path} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n".encode())
-                answer = await reader.read()
-            finally:
-                writer.close()
-    except (OSError, TimeoutError):
-        return 0, b""
-    head, _blank, body = answer.partition(b"\r\n\r\n")
-    words = head.split(b" ", 2)
-    return (int(words[1]), body) if len(words) == 3 and words[1].isdigit() else (0, b"")
+class _Readiness(msgspec.Struct):
+    missing: dict[str, str] = {}
 
 
-def _missing(body: bytes) -> str:
-    class Answer(msgspec.Struct):
-        missing: dict[str, str] = {}
-
-    try:
-        return "; ".join(msgspec.json.decode(body, type=Answer).missing.values())
-    except msgspec.DecodeError:
+async def _missing(probe: str) -> str:
+    """What a web process lacks to be ready; nothing where it is ready."""
+    head, _blank, body = (await ask(web_question(probe, "/readyz"), -1)).partition(b"\r\n\r\n")
+    if head.split(b" ")[1:2] == [b"200"]:
         return ""
+    with contextlib.suppress(msgspec.DecodeError):
+        return "; ".join(msgspec.json.decode(body, type=_Readiness).missing.values()) or "it has just become ready"
+    return "the web process does not answer"

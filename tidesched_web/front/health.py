@@ -151,7 +151,7 @@ def _redis() -> str:
     try:
         cache.get("readyz")
     except (RedisError, OSError) as error:
-        return f"Redis does not answer: {type(error).__name__}"
+        return f"Redis does not answer: {type(error).__name__} at {problems.address(settings.REDIS_URL)}"
     return ""
 
 

@@ -1,15 +1,13 @@
 """Both servers in a folder that may be thrown away: for tests, benchmarks and the generation of documents."""
 
 import subprocess
-import time
 from pathlib import Path
 
+from tests.waiting import until
 from tidesched_web.embedded.child import spawn
 from tidesched_web.embedded.errors import StartError
 from tidesched_web.embedded.postgres import Postgres
 from tidesched_web.embedded.valkey import Valkey
-
-_PATIENCE_SECONDS = 30.0
 
 
 class DisposableServers:
@@ -38,14 +36,12 @@ class DisposableServers:
                 self._children.append(
                     spawn(server.command(), env=server.environment(), account=server.account, output=log, cwd=Path("/"))
                 )
-        deadline = time.monotonic() + _PATIENCE_SECONDS
         for server, child in zip(self.servers, self._children, strict=True):
-            while not server.ready():
-                if child.poll() is not None or time.monotonic() > deadline:
-                    self.stop()
-                    tail = self.folder.joinpath(f"{server.name}.log").read_text(errors="replace")[-2000:]
-                    raise StartError(f"{server.name} did not start: {tail}", f"look at {self.folder}")
-                time.sleep(0.05)
+            until(lambda server=server, child=child: server.ready() or child.poll() is not None)
+            if child.poll() is not None:
+                self.stop()
+                tail = self.folder.joinpath(f"{server.name}.log").read_text(errors="replace")[-2000:]
+                raise StartError(f"{server.name} did not start: {tail}", f"look at {self.folder}")
 
     def stop(self) -> None:
         """Stop both; what does not go in ten seconds is killed."""
