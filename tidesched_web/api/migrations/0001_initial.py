@@ -20,9 +20,6 @@ class Migration(migrations.Migration):
                 ("body_key_id", models.CharField(blank=True, max_length=32)),
                 ("headers", models.JSONField(default=dict)),
             ],
-            options={
-                "indexes": [models.Index(fields=["started_at"], name="answer_age")],
-                "constraints": [models.UniqueConstraint(fields=("caller", "key"), name="one_answer_per_key")],
-            },
+            options={"indexes": [models.Index(fields=["started_at"], name="answer_age")], "constraints": [models.UniqueConstraint(fields=("caller", "key"), name="one_answer_per_key")]},
         )
     ]

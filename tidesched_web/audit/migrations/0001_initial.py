@@ -10,15 +10,7 @@ class Migration(migrations.Migration):
     dependencies = []
 
     operations = [
-        migrations.CreateModel(
-            name="AuditHead",
-            fields=[
-                ("chain", models.CharField(max_length=80, primary_key=True, serialize=False)),
-                ("seq", models.PositiveBigIntegerField(default=0)),
-                ("hash", models.CharField(default="", max_length=64)),
-                ("heads", models.PositiveIntegerField(default=0)),
-            ],
-        ),
+        migrations.CreateModel(name="AuditHead", fields=[("chain", models.CharField(max_length=80, primary_key=True, serialize=False)), ("seq", models.PositiveBigIntegerField(default=0)), ("hash", models.CharField(default="", max_length=64)), ("heads", models.PositiveIntegerField(default=0))]),
         migrations.CreateModel(
             name="ChainCheck",
             fields=[
@@ -87,10 +79,7 @@ class Migration(migrations.Migration):
                     models.Index(fields=["cluster_id", "-id"], name="audit_cluster"),
                     models.Index(fields=["object_type", "object_id"], name="audit_object"),
                     models.Index(fields=["request_id"], name="audit_request"),
-                    django.contrib.postgres.indexes.GinIndex(
-                        django.contrib.postgres.indexes.OpClass("tenant_ids", name="jsonb_path_ops"),
-                        name="audit_tenants",
-                    ),
+                    django.contrib.postgres.indexes.GinIndex(django.contrib.postgres.indexes.OpClass("tenant_ids", name="jsonb_path_ops"), name="audit_tenants"),
                 ],
             },
         ),
@@ -122,10 +111,7 @@ class Migration(migrations.Migration):
                 ("drop_signature", models.CharField(blank=True, default="", max_length=128)),
                 ("purged_at", models.DateTimeField(null=True)),
             ],
-            options={
-                "ordering": ["chain", "first_seq"],
-                "constraints": [models.UniqueConstraint(fields=("chain", "first_seq"), name="one_segment_per_place")],
-            },
+            options={"ordering": ["chain", "first_seq"], "constraints": [models.UniqueConstraint(fields=("chain", "first_seq"), name="one_segment_per_place")]},
         ),
         migrations.CreateModel(
             name="SignedHead",
@@ -140,9 +126,6 @@ class Migration(migrations.Migration):
                 ("statement", models.BinaryField()),
                 ("signature", models.CharField(max_length=128)),
             ],
-            options={
-                "ordering": ["-id"],
-                "constraints": [models.UniqueConstraint(fields=("chain", "seq"), name="one_signature_per_head")],
-            },
+            options={"ordering": ["-id"], "constraints": [models.UniqueConstraint(fields=("chain", "seq"), name="one_signature_per_head")]},
         ),
     ]

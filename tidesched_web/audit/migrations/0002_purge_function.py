@@ -57,8 +57,4 @@ def make(_apps: StateApps, schema_editor: BaseDatabaseSchemaEditor) -> None:
 class Migration(migrations.Migration):
     dependencies = [("audit", "0001_initial")]
 
-    operations = [
-        migrations.RunPython(
-            make, lambda _apps, schema_editor: schema_editor.execute("DROP FUNCTION tidesched_purge_audit()")
-        )
-    ]
+    operations = [migrations.RunPython(make, lambda _apps, schema_editor: schema_editor.execute("DROP FUNCTION tidesched_purge_audit()"))]

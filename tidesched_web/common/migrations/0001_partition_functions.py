@@ -73,7 +73,4 @@ class Migration(migrations.Migration):
 
     dependencies = []
 
-    operations = [
-        migrations.RunSQL(MAKE, "DROP FUNCTION tidesched_make_partition(regclass, timestamptz, timestamptz)"),
-        migrations.RunSQL(DROP, "DROP FUNCTION tidesched_drop_partition(regclass, text)"),
-    ]
+    operations = [migrations.RunSQL(MAKE, "DROP FUNCTION tidesched_make_partition(regclass, timestamptz, timestamptz)"), migrations.RunSQL(DROP, "DROP FUNCTION tidesched_drop_partition(regclass, text)")]

@@ -13,16 +13,7 @@ class Migration(migrations.Migration):
         migrations.CreateModel(
             name="ClusterLease",
             fields=[
-                (
-                    "cluster",
-                    models.OneToOneField(
-                        on_delete=django.db.models.deletion.CASCADE,
-                        primary_key=True,
-                        related_name="lease",
-                        serialize=False,
-                        to="clusters.cluster",
-                    ),
-                ),
+                ("cluster", models.OneToOneField(on_delete=django.db.models.deletion.CASCADE, primary_key=True, related_name="lease", serialize=False, to="clusters.cluster")),
                 ("holder", models.CharField(blank=True, max_length=120)),
                 ("epoch", models.PositiveBigIntegerField(default=0)),
                 ("expires_at", models.DateTimeField(null=True)),
@@ -32,31 +23,8 @@ class Migration(migrations.Migration):
         migrations.CreateModel(
             name="ClusterReach",
             fields=[
-                (
-                    "cluster",
-                    models.OneToOneField(
-                        on_delete=django.db.models.deletion.CASCADE,
-                        primary_key=True,
-                        related_name="reach",
-                        serialize=False,
-                        to="clusters.cluster",
-                    ),
-                ),
-                (
-                    "state",
-                    models.CharField(
-                        choices=[
-                            ("connected", "Connected"),
-                            ("unreachable", "Not reachable"),
-                            ("refused", "Credential refused"),
-                            ("forbidden", "Rights missing"),
-                            ("kinds_missing", "Volcano's kinds are missing"),
-                            ("failing", "Answers with errors"),
-                        ],
-                        default="connected",
-                        max_length=16,
-                    ),
-                ),
+                ("cluster", models.OneToOneField(on_delete=django.db.models.deletion.CASCADE, primary_key=True, related_name="reach", serialize=False, to="clusters.cluster")),
+                ("state", models.CharField(choices=[("connected", "Connected"), ("unreachable", "Not reachable"), ("refused", "Credential refused"), ("forbidden", "Rights missing"), ("kinds_missing", "Volcano's kinds are missing"), ("failing", "Answers with errors")], default="connected", max_length=16)),
                 ("since", models.DateTimeField()),
                 ("detail", models.TextField(blank=True)),
                 ("kinds", models.JSONField(default=list)),
@@ -65,16 +33,7 @@ class Migration(migrations.Migration):
         migrations.CreateModel(
             name="SessionRequest",
             fields=[
-                (
-                    "cluster",
-                    models.OneToOneField(
-                        on_delete=django.db.models.deletion.CASCADE,
-                        primary_key=True,
-                        related_name="session_request",
-                        serialize=False,
-                        to="clusters.cluster",
-                    ),
-                ),
+                ("cluster", models.OneToOneField(on_delete=django.db.models.deletion.CASCADE, primary_key=True, related_name="session_request", serialize=False, to="clusters.cluster")),
                 ("due_at", models.DateTimeField()),
                 ("asked_by", models.CharField(blank=True, max_length=120)),
                 ("failures", models.PositiveIntegerField(default=0)),
@@ -87,20 +46,7 @@ class Migration(migrations.Migration):
                 ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
                 ("number", models.PositiveBigIntegerField()),
                 ("epoch", models.PositiveBigIntegerField()),
-                (
-                    "state",
-                    models.CharField(
-                        choices=[
-                            ("decided", "Decided"),
-                            ("sending", "Sending"),
-                            ("done", "Done"),
-                            ("dry_run", "Dry run"),
-                            ("stopped", "Stopped by a guard"),
-                            ("failed", "Failed"),
-                        ],
-                        max_length=16,
-                    ),
-                ),
+                ("state", models.CharField(choices=[("decided", "Decided"), ("sending", "Sending"), ("done", "Done"), ("dry_run", "Dry run"), ("stopped", "Stopped by a guard"), ("failed", "Failed")], max_length=16)),
                 ("mode", models.CharField(max_length=16)),
                 ("trigger", models.CharField(blank=True, max_length=40)),
                 ("now", models.DateTimeField()),
@@ -113,18 +59,8 @@ class Migration(migrations.Migration):
                 ("timings_ms", models.JSONField(default=dict)),
                 ("counts", models.JSONField(default=dict)),
                 ("error", models.TextField(blank=True)),
-                (
-                    "cluster",
-                    models.ForeignKey(
-                        on_delete=django.db.models.deletion.CASCADE, related_name="sessions", to="clusters.cluster"
-                    ),
-                ),
-                (
-                    "policy",
-                    models.ForeignKey(
-                        null=True, on_delete=django.db.models.deletion.SET_NULL, to="clusters.policyrevision"
-                    ),
-                ),
+                ("cluster", models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name="sessions", to="clusters.cluster")),
+                ("policy", models.ForeignKey(null=True, on_delete=django.db.models.deletion.SET_NULL, to="clusters.policyrevision")),
             ],
             options={"ordering": ["-id"]},
         ),
@@ -134,45 +70,11 @@ class Migration(migrations.Migration):
                 ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
                 ("at", models.DateTimeField(help_text="The cluster's clock.")),
                 ("wall_at", models.DateTimeField()),
-                (
-                    "source",
-                    models.CharField(
-                        choices=[("own", "TideSched"), ("observed", "Observed")], default="own", max_length=16
-                    ),
-                ),
-                (
-                    "made_by",
-                    models.CharField(
-                        choices=[
-                            ("tidesched", "TideSched"),
-                            ("volcano", "Volcano"),
-                            ("scheduler", "Another scheduler"),
-                            ("unknown", "Unknown"),
-                            ("drawn", "Drawn history"),
-                        ],
-                        default="tidesched",
-                        max_length=16,
-                    ),
-                ),
+                ("source", models.CharField(choices=[("own", "TideSched"), ("observed", "Observed")], default="own", max_length=16)),
+                ("made_by", models.CharField(choices=[("tidesched", "TideSched"), ("volcano", "Volcano"), ("scheduler", "Another scheduler"), ("unknown", "Unknown"), ("drawn", "Drawn history")], default="tidesched", max_length=16)),
                 ("instead", models.JSONField(null=True)),
                 ("action", models.CharField(max_length=24)),
-                (
-                    "state",
-                    models.CharField(
-                        choices=[
-                            ("decided", "Decided"),
-                            ("evicting", "Evicting"),
-                            ("promised", "Waiting for the cards"),
-                            ("done", "Reclaimer runs"),
-                            ("partial", "Partly evicted"),
-                            ("left", "Reclaimer left"),
-                            ("cancelled", "Cancelled"),
-                            ("seen", "Seen"),
-                        ],
-                        default="decided",
-                        max_length=16,
-                    ),
-                ),
+                ("state", models.CharField(choices=[("decided", "Decided"), ("evicting", "Evicting"), ("promised", "Waiting for the cards"), ("done", "Reclaimer runs"), ("partial", "Partly evicted"), ("left", "Reclaimer left"), ("cancelled", "Cancelled"), ("seen", "Seen")], default="decided", max_length=16)),
                 ("reclaimer", models.CharField(max_length=320)),
                 ("queue_name", models.CharField(max_length=63)),
                 ("needed", models.JSONField()),
@@ -186,30 +88,9 @@ class Migration(migrations.Migration):
                 ("audit_entry_id", models.BigIntegerField(null=True)),
                 ("promised_at", models.DateTimeField(null=True)),
                 ("running_at", models.DateTimeField(null=True)),
-                (
-                    "cluster",
-                    models.ForeignKey(
-                        on_delete=django.db.models.deletion.CASCADE, related_name="reclaims", to="clusters.cluster"
-                    ),
-                ),
-                (
-                    "queue",
-                    models.ForeignKey(
-                        null=True,
-                        on_delete=django.db.models.deletion.SET_NULL,
-                        related_name="reclaims_made",
-                        to="quota.queue",
-                    ),
-                ),
-                (
-                    "session",
-                    models.ForeignKey(
-                        db_constraint=False,
-                        on_delete=django.db.models.deletion.DO_NOTHING,
-                        related_name="reclaims",
-                        to="scheduling.session",
-                    ),
-                ),
+                ("cluster", models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name="reclaims", to="clusters.cluster")),
+                ("queue", models.ForeignKey(null=True, on_delete=django.db.models.deletion.SET_NULL, related_name="reclaims_made", to="quota.queue")),
+                ("session", models.ForeignKey(db_constraint=False, on_delete=django.db.models.deletion.DO_NOTHING, related_name="reclaims", to="scheduling.session")),
             ],
             options={"ordering": ["-id"]},
         ),
@@ -220,32 +101,8 @@ class Migration(migrations.Migration):
                 ("id", models.BigAutoField(primary_key=True, serialize=False)),
                 ("at", models.DateTimeField()),
                 ("epoch", models.PositiveBigIntegerField()),
-                (
-                    "kind",
-                    models.CharField(
-                        choices=[
-                            ("bind", "Bind"),
-                            ("evict", "Evict"),
-                            ("status", "PodGroup status"),
-                            ("event", "Event"),
-                        ],
-                        max_length=16,
-                    ),
-                ),
-                (
-                    "state",
-                    models.CharField(
-                        choices=[
-                            ("decided", "Decided"),
-                            ("sending", "Sending"),
-                            ("done", "Done"),
-                            ("failed", "Failed"),
-                            ("superseded", "Superseded"),
-                        ],
-                        default="decided",
-                        max_length=16,
-                    ),
-                ),
+                ("kind", models.CharField(choices=[("bind", "Bind"), ("evict", "Evict"), ("status", "PodGroup status"), ("event", "Event")], max_length=16)),
+                ("state", models.CharField(choices=[("decided", "Decided"), ("sending", "Sending"), ("done", "Done"), ("failed", "Failed"), ("superseded", "Superseded")], default="decided", max_length=16)),
                 ("gang", models.CharField(max_length=320)),
                 ("target", models.CharField(max_length=320)),
                 ("uid", models.CharField(blank=True, max_length=64)),
@@ -254,26 +111,8 @@ class Migration(migrations.Migration):
                 ("reclaim_id", models.BigIntegerField(null=True)),
                 ("outcome", models.TextField(blank=True)),
                 ("settled_at", models.DateTimeField(null=True)),
-                (
-                    "cluster",
-                    models.ForeignKey(
-                        db_constraint=False,
-                        db_index=False,
-                        on_delete=django.db.models.deletion.CASCADE,
-                        related_name="+",
-                        to="clusters.cluster",
-                    ),
-                ),
-                (
-                    "session",
-                    models.ForeignKey(
-                        db_constraint=False,
-                        db_index=False,
-                        on_delete=django.db.models.deletion.DO_NOTHING,
-                        related_name="decisions",
-                        to="scheduling.session",
-                    ),
-                ),
+                ("cluster", models.ForeignKey(db_constraint=False, db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name="+", to="clusters.cluster")),
+                ("session", models.ForeignKey(db_constraint=False, db_index=False, on_delete=django.db.models.deletion.DO_NOTHING, related_name="decisions", to="scheduling.session")),
             ],
             options={"ordering": ["id"]},
         ),
@@ -285,51 +124,19 @@ class Migration(migrations.Migration):
                 ("payload", models.BinaryField()),
                 ("memory", models.BinaryField()),
                 ("size", models.PositiveIntegerField()),
-                (
-                    "base",
-                    models.ForeignKey(
-                        null=True,
-                        on_delete=django.db.models.deletion.CASCADE,
-                        related_name="differences",
-                        to="scheduling.sessioninput",
-                    ),
-                ),
-                (
-                    "cluster",
-                    models.ForeignKey(
-                        on_delete=django.db.models.deletion.CASCADE,
-                        related_name="session_inputs",
-                        to="clusters.cluster",
-                    ),
-                ),
-                (
-                    "session",
-                    models.OneToOneField(
-                        on_delete=django.db.models.deletion.CASCADE, related_name="input", to="scheduling.session"
-                    ),
-                ),
+                ("base", models.ForeignKey(null=True, on_delete=django.db.models.deletion.CASCADE, related_name="differences", to="scheduling.sessioninput")),
+                ("cluster", models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name="session_inputs", to="clusters.cluster")),
+                ("session", models.OneToOneField(on_delete=django.db.models.deletion.CASCADE, related_name="input", to="scheduling.session")),
             ],
         ),
         migrations.CreateModel(
             name="SessionMemory",
             fields=[
-                (
-                    "cluster",
-                    models.OneToOneField(
-                        on_delete=django.db.models.deletion.CASCADE,
-                        primary_key=True,
-                        related_name="session_memory",
-                        serialize=False,
-                        to="clusters.cluster",
-                    ),
-                ),
+                ("cluster", models.OneToOneField(on_delete=django.db.models.deletion.CASCADE, primary_key=True, related_name="session_memory", serialize=False, to="clusters.cluster")),
                 ("engine_version", models.CharField(max_length=40)),
                 ("payload", models.BinaryField()),
                 ("digest", models.CharField(max_length=64)),
-                (
-                    "session",
-                    models.ForeignKey(null=True, on_delete=django.db.models.deletion.SET_NULL, to="scheduling.session"),
-                ),
+                ("session", models.ForeignKey(null=True, on_delete=django.db.models.deletion.SET_NULL, to="scheduling.session")),
             ],
         ),
         migrations.CreateModel(
@@ -347,12 +154,7 @@ class Migration(migrations.Migration):
                 ("idle", models.BigIntegerField()),
                 ("waiting", models.BigIntegerField()),
                 ("quota", models.BigIntegerField(null=True)),
-                (
-                    "cluster",
-                    models.ForeignKey(
-                        on_delete=django.db.models.deletion.CASCADE, related_name="tide_points", to="clusters.cluster"
-                    ),
-                ),
+                ("cluster", models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name="tide_points", to="clusters.cluster")),
             ],
             options={"ordering": ["at", "id"]},
         ),
@@ -368,26 +170,8 @@ class Migration(migrations.Migration):
                 ("allocated", models.BigIntegerField()),
                 ("inqueue", models.BigIntegerField()),
                 ("elastic", models.BigIntegerField()),
-                (
-                    "cluster",
-                    models.ForeignKey(
-                        db_constraint=False,
-                        db_index=False,
-                        on_delete=django.db.models.deletion.CASCADE,
-                        related_name="+",
-                        to="clusters.cluster",
-                    ),
-                ),
-                (
-                    "queue",
-                    models.ForeignKey(
-                        db_constraint=False,
-                        db_index=False,
-                        on_delete=django.db.models.deletion.DO_NOTHING,
-                        related_name="+",
-                        to="quota.queue",
-                    ),
-                ),
+                ("cluster", models.ForeignKey(db_constraint=False, db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name="+", to="clusters.cluster")),
+                ("queue", models.ForeignKey(db_constraint=False, db_index=False, on_delete=django.db.models.deletion.DO_NOTHING, related_name="+", to="quota.queue")),
             ],
             options={"ordering": ["at", "id"]},
         ),
@@ -401,12 +185,7 @@ class Migration(migrations.Migration):
                 ("quota", models.BigIntegerField()),
                 ("allocated_mean", models.FloatField()),
                 ("allocated_max", models.BigIntegerField()),
-                (
-                    "queue",
-                    models.ForeignKey(
-                        on_delete=django.db.models.deletion.CASCADE, related_name="usage_rollups", to="quota.queue"
-                    ),
-                ),
+                ("queue", models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name="usage_rollups", to="quota.queue")),
             ],
             options={"ordering": ["at"]},
         ),
@@ -415,12 +194,7 @@ class Migration(migrations.Migration):
             fields=[
                 ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
                 ("key", models.CharField(max_length=120)),
-                (
-                    "severity",
-                    models.CharField(
-                        choices=[("info", "Notice"), ("warning", "Warning"), ("critical", "Critical")], max_length=16
-                    ),
-                ),
+                ("severity", models.CharField(choices=[("info", "Notice"), ("warning", "Warning"), ("critical", "Critical")], max_length=16)),
                 ("code", models.CharField(max_length=60)),
                 ("numbers", models.JSONField(default=dict)),
                 ("message", models.TextField()),
@@ -432,27 +206,9 @@ class Migration(migrations.Migration):
                 ("note", models.TextField(blank=True)),
                 ("resolved_at", models.DateTimeField(null=True)),
                 ("resolved_by", models.CharField(blank=True, max_length=200)),
-                (
-                    "cluster",
-                    models.ForeignKey(
-                        null=True,
-                        on_delete=django.db.models.deletion.CASCADE,
-                        related_name="alerts",
-                        to="clusters.cluster",
-                    ),
-                ),
+                ("cluster", models.ForeignKey(null=True, on_delete=django.db.models.deletion.CASCADE, related_name="alerts", to="clusters.cluster")),
             ],
-            options={
-                "ordering": ["-raised_at"],
-                "constraints": [
-                    models.UniqueConstraint(
-                        condition=models.Q(("resolved_at__isnull", True)),
-                        fields=("cluster", "key"),
-                        name="one_open_alert",
-                        nulls_distinct=False,
-                    )
-                ],
-            },
+            options={"ordering": ["-raised_at"], "constraints": [models.UniqueConstraint(condition=models.Q(("resolved_at__isnull", True)), fields=("cluster", "key"), name="one_open_alert", nulls_distinct=False)]},
         ),
         migrations.CreateModel(
             name="QueueUsage",
@@ -464,17 +220,9 @@ class Migration(migrations.Migration):
                 ("allocated", models.BigIntegerField()),
                 ("inqueue", models.BigIntegerField()),
                 ("elastic", models.BigIntegerField()),
-                (
-                    "queue",
-                    models.ForeignKey(
-                        on_delete=django.db.models.deletion.CASCADE, related_name="usage", to="quota.queue"
-                    ),
-                ),
+                ("queue", models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name="usage", to="quota.queue")),
             ],
-            options={
-                "ordering": ["card"],
-                "constraints": [models.UniqueConstraint(fields=("queue", "card"), name="one_usage_per_queue_card")],
-            },
+            options={"ordering": ["card"], "constraints": [models.UniqueConstraint(fields=("queue", "card"), name="one_usage_per_queue_card")]},
         ),
         migrations.CreateModel(
             name="ObservedEviction",
@@ -484,24 +232,10 @@ class Migration(migrations.Migration):
                 ("pod", models.CharField(max_length=320)),
                 ("evidence", models.CharField(blank=True, max_length=16)),
                 ("wall_at", models.DateTimeField()),
-                (
-                    "cluster",
-                    models.ForeignKey(
-                        on_delete=django.db.models.deletion.CASCADE, related_name="+", to="clusters.cluster"
-                    ),
-                ),
-                (
-                    "reclaim",
-                    models.ForeignKey(
-                        on_delete=django.db.models.deletion.CASCADE,
-                        related_name="observed_pods",
-                        to="scheduling.reclaim",
-                    ),
-                ),
+                ("cluster", models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name="+", to="clusters.cluster")),
+                ("reclaim", models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name="observed_pods", to="scheduling.reclaim")),
             ],
-            options={
-                "constraints": [models.UniqueConstraint(fields=("cluster", "uid"), name="eviction_observed_once")]
-            },
+            options={"constraints": [models.UniqueConstraint(fields=("cluster", "uid"), name="eviction_observed_once")]},
         ),
         migrations.CreateModel(
             name="ReclaimVictim",
@@ -514,67 +248,22 @@ class Migration(migrations.Migration):
                 ("work_lost_card_seconds", models.FloatField(default=0)),
                 ("restarted", models.JSONField(default=list)),
                 ("ended", models.JSONField(default=list)),
-                (
-                    "queue",
-                    models.ForeignKey(
-                        null=True,
-                        on_delete=django.db.models.deletion.SET_NULL,
-                        related_name="reclaims_suffered",
-                        to="quota.queue",
-                    ),
-                ),
-                (
-                    "reclaim",
-                    models.ForeignKey(
-                        on_delete=django.db.models.deletion.CASCADE, related_name="victims", to="scheduling.reclaim"
-                    ),
-                ),
+                ("queue", models.ForeignKey(null=True, on_delete=django.db.models.deletion.SET_NULL, related_name="reclaims_suffered", to="quota.queue")),
+                ("reclaim", models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name="victims", to="scheduling.reclaim")),
             ],
             options={"ordering": ["gang"], "indexes": [models.Index(fields=["gang", "-id"], name="victim_gang")]},
         ),
         migrations.AddIndex(model_name="session", index=models.Index(fields=["cluster", "-id"], name="session_newest")),
-        migrations.AddIndex(
-            model_name="session",
-            index=models.Index(
-                condition=models.Q(("state__in", ["decided", "sending"])), fields=["cluster"], name="session_open"
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="session",
-            constraint=models.UniqueConstraint(fields=("cluster", "number"), name="session_number_in_cluster"),
-        ),
+        migrations.AddIndex(model_name="session", index=models.Index(condition=models.Q(("state__in", ["decided", "sending"])), fields=["cluster"], name="session_open")),
+        migrations.AddConstraint(model_name="session", constraint=models.UniqueConstraint(fields=("cluster", "number"), name="session_number_in_cluster")),
         migrations.AddIndex(model_name="reclaim", index=models.Index(fields=["cluster", "-id"], name="reclaim_newest")),
-        migrations.AddIndex(
-            model_name="reclaim", index=models.Index(fields=["cluster", "reclaimer", "-id"], name="reclaim_reclaimer")
-        ),
+        migrations.AddIndex(model_name="reclaim", index=models.Index(fields=["cluster", "reclaimer", "-id"], name="reclaim_reclaimer")),
         migrations.AddIndex(model_name="reclaim", index=models.Index(fields=["session"], name="reclaim_session")),
-        migrations.AddIndex(
-            model_name="decision", index=models.Index(fields=["session", "id"], name="decision_session")
-        ),
-        migrations.AddIndex(
-            model_name="decision",
-            index=models.Index(
-                condition=models.Q(("state__in", ["decided", "sending"])),
-                fields=["cluster", "id"],
-                name="decision_open",
-            ),
-        ),
-        migrations.AddIndex(
-            model_name="decision", index=models.Index(fields=["cluster", "gang", "-id"], name="decision_gang")
-        ),
-        migrations.AddIndex(
-            model_name="sessioninput", index=models.Index(fields=["cluster", "-id"], name="input_newest")
-        ),
-        migrations.AddIndex(
-            model_name="tidepoint", index=models.Index(fields=["cluster", "card", "-at"], name="tide_card")
-        ),
-        migrations.AddIndex(
-            model_name="usagechange", index=models.Index(fields=["queue", "card", "-at"], name="usage_queue_card")
-        ),
-        migrations.AddConstraint(
-            model_name="usagerollup",
-            constraint=models.UniqueConstraint(
-                fields=("queue", "card", "step_seconds", "at"), name="one_rollup_per_step"
-            ),
-        ),
+        migrations.AddIndex(model_name="decision", index=models.Index(fields=["session", "id"], name="decision_session")),
+        migrations.AddIndex(model_name="decision", index=models.Index(condition=models.Q(("state__in", ["decided", "sending"])), fields=["cluster", "id"], name="decision_open")),
+        migrations.AddIndex(model_name="decision", index=models.Index(fields=["cluster", "gang", "-id"], name="decision_gang")),
+        migrations.AddIndex(model_name="sessioninput", index=models.Index(fields=["cluster", "-id"], name="input_newest")),
+        migrations.AddIndex(model_name="tidepoint", index=models.Index(fields=["cluster", "card", "-at"], name="tide_card")),
+        migrations.AddIndex(model_name="usagechange", index=models.Index(fields=["queue", "card", "-at"], name="usage_queue_card")),
+        migrations.AddConstraint(model_name="usagerollup", constraint=models.UniqueConstraint(fields=("queue", "card", "step_seconds", "at"), name="one_rollup_per_step")),
     ]

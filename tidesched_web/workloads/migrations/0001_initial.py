@@ -28,21 +28,7 @@ class Migration(migrations.Migration):
                 ("ready", models.PositiveIntegerField(default=0)),
                 ("bound", models.PositiveIntegerField(default=0)),
                 ("phase", models.CharField(max_length=16)),
-                (
-                    "state",
-                    models.CharField(
-                        choices=[
-                            ("waiting", "Waiting"),
-                            ("admitted", "Admitted"),
-                            ("running", "Running"),
-                            ("reclaimed", "Reclaimed"),
-                            ("finished", "Finished"),
-                            ("failed", "Failed"),
-                        ],
-                        default="waiting",
-                        max_length=16,
-                    ),
-                ),
+                ("state", models.CharField(choices=[("waiting", "Waiting"), ("admitted", "Admitted"), ("running", "Running"), ("reclaimed", "Reclaimed"), ("finished", "Finished"), ("failed", "Failed")], default="waiting", max_length=16)),
                 ("needs", models.BooleanField(default=False)),
                 ("cards", models.JSONField(default=dict)),
                 ("cpu_milli", models.BigIntegerField(default=0)),
@@ -64,51 +50,16 @@ class Migration(migrations.Migration):
                 ("gone_at", models.DateTimeField(null=True)),
                 ("session_id", models.BigIntegerField(null=True)),
                 ("manifest", models.JSONField(default=dict)),
-                (
-                    "cluster",
-                    models.ForeignKey(
-                        on_delete=django.db.models.deletion.CASCADE, related_name="gangs", to="clusters.cluster"
-                    ),
-                ),
-                (
-                    "queue",
-                    models.ForeignKey(
-                        null=True, on_delete=django.db.models.deletion.SET_NULL, related_name="gangs", to="quota.queue"
-                    ),
-                ),
+                ("cluster", models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name="gangs", to="clusters.cluster")),
+                ("queue", models.ForeignKey(null=True, on_delete=django.db.models.deletion.SET_NULL, related_name="gangs", to="quota.queue")),
             ],
             options={"ordering": ["-submitted_at", "id"]},
         ),
-        migrations.CreateModel(
-            name="ReasonFigures",
-            fields=[
-                (
-                    "cluster",
-                    models.OneToOneField(
-                        on_delete=django.db.models.deletion.CASCADE,
-                        primary_key=True,
-                        related_name="reason_figures",
-                        serialize=False,
-                        to="clusters.cluster",
-                    ),
-                ),
-                ("number", models.PositiveBigIntegerField()),
-                ("at", models.DateTimeField()),
-            ],
-        ),
+        migrations.CreateModel(name="ReasonFigures", fields=[("cluster", models.OneToOneField(on_delete=django.db.models.deletion.CASCADE, primary_key=True, related_name="reason_figures", serialize=False, to="clusters.cluster")), ("number", models.PositiveBigIntegerField()), ("at", models.DateTimeField())]),
         migrations.CreateModel(
             name="GangRemedy",
             fields=[
-                (
-                    "gang",
-                    models.OneToOneField(
-                        on_delete=django.db.models.deletion.CASCADE,
-                        primary_key=True,
-                        related_name="worked_out",
-                        serialize=False,
-                        to="workloads.gang",
-                    ),
-                ),
+                ("gang", models.OneToOneField(on_delete=django.db.models.deletion.CASCADE, primary_key=True, related_name="worked_out", serialize=False, to="workloads.gang")),
                 ("basis", models.JSONField(default=dict)),
                 ("numbers", models.JSONField(default=dict)),
                 ("remedy", models.JSONField(null=True)),
@@ -152,12 +103,7 @@ class Migration(migrations.Migration):
                 ("session_id", models.BigIntegerField(null=True)),
                 ("reclaim_id", models.BigIntegerField(null=True)),
                 ("detail", models.JSONField(default=dict)),
-                (
-                    "gang",
-                    models.ForeignKey(
-                        on_delete=django.db.models.deletion.CASCADE, related_name="events", to="workloads.gang"
-                    ),
-                ),
+                ("gang", models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name="events", to="workloads.gang")),
             ],
             options={"ordering": ["at", "id"]},
         ),
@@ -175,49 +121,24 @@ class Migration(migrations.Migration):
                 ("card_milli", models.IntegerField(default=0)),
                 ("card_indices", models.JSONField(default=list)),
                 ("started_at", models.DateTimeField(null=True)),
-                (
-                    "gang",
-                    models.ForeignKey(
-                        on_delete=django.db.models.deletion.CASCADE, related_name="pods", to="workloads.gang"
-                    ),
-                ),
+                ("gang", models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name="pods", to="workloads.gang")),
             ],
             options={"ordering": ["name"]},
         ),
-        migrations.AddIndex(
-            model_name="gang",
-            index=models.Index(fields=["cluster", "state", "waiting_since", "id"], name="gang_waiting"),
-        ),
-        migrations.AddIndex(
-            model_name="gang", index=models.Index(fields=["cluster", "-submitted_at", "-id"], name="gang_newest")
-        ),
+        migrations.AddIndex(model_name="gang", index=models.Index(fields=["cluster", "state", "waiting_since", "id"], name="gang_waiting")),
+        migrations.AddIndex(model_name="gang", index=models.Index(fields=["cluster", "-submitted_at", "-id"], name="gang_newest")),
         migrations.AddIndex(
             model_name="gang",
             index=models.Index(
                 models.F("cluster"),
                 models.Case(
-                    models.When(
-                        models.Q(
-                            ("gone_at__isnull", True),
-                            models.Q(("needs", True), ("state__in", ("waiting", "admitted")), _connector="OR"),
-                        ),
-                        then=0,
-                    ),
-                    models.When(
-                        models.Q(("gone_at__isnull", False), ("state__in", ("finished", "failed")), _connector="OR"),
-                        then=2,
-                    ),
+                    models.When(models.Q(("gone_at__isnull", True), models.Q(("needs", True), ("state__in", ("waiting", "admitted")), _connector="OR")), then=0),
+                    models.When(models.Q(("gone_at__isnull", False), ("state__in", ("finished", "failed")), _connector="OR"), then=2),
                     default=1,
                     output_field=models.IntegerField(),
                 ),
                 models.Case(
-                    models.When(
-                        models.Q(
-                            ("gone_at__isnull", True),
-                            models.Q(("needs", True), ("state__in", ("waiting", "admitted")), _connector="OR"),
-                        ),
-                        then=django.db.models.functions.comparison.Coalesce("waiting_since", "submitted_at"),
-                    ),
+                    models.When(models.Q(("gone_at__isnull", True), models.Q(("needs", True), ("state__in", ("waiting", "admitted")), _connector="OR")), then=django.db.models.functions.comparison.Coalesce("waiting_since", "submitted_at")),
                     default=models.Value(dt.datetime(1970, 1, 1, 0, 0, tzinfo=dt.UTC)),
                     output_field=models.DateTimeField(),
                 ),
@@ -227,32 +148,10 @@ class Migration(migrations.Migration):
             ),
         ),
         migrations.AddIndex(model_name="gang", index=models.Index(fields=["queue", "state"], name="gang_queue")),
-        migrations.AddIndex(
-            model_name="gang", index=models.Index(fields=["cluster", "namespace", "name"], name="gang_key")
-        ),
-        migrations.AddIndex(
-            model_name="gang",
-            index=models.Index(
-                condition=models.Q(("needs", True)), fields=["cluster", "reason_code"], name="gang_reason"
-            ),
-        ),
-        migrations.AddIndex(
-            model_name="gang",
-            index=models.Index(
-                condition=models.Q(("spared_until__isnull", False)),
-                fields=["cluster", "spared_until"],
-                name="gang_spared",
-            ),
-        ),
-        migrations.AddIndex(
-            model_name="gang",
-            index=models.Index(condition=models.Q(("gone_at__isnull", False)), fields=["gone_at"], name="gang_gone"),
-        ),
-        migrations.AddConstraint(
-            model_name="gang",
-            constraint=models.UniqueConstraint(fields=("cluster", "namespace", "name", "uid"), name="gang_in_cluster"),
-        ),
-        migrations.AddConstraint(
-            model_name="gangpod", constraint=models.UniqueConstraint(fields=("gang", "uid"), name="pod_in_gang")
-        ),
+        migrations.AddIndex(model_name="gang", index=models.Index(fields=["cluster", "namespace", "name"], name="gang_key")),
+        migrations.AddIndex(model_name="gang", index=models.Index(condition=models.Q(("needs", True)), fields=["cluster", "reason_code"], name="gang_reason")),
+        migrations.AddIndex(model_name="gang", index=models.Index(condition=models.Q(("spared_until__isnull", False)), fields=["cluster", "spared_until"], name="gang_spared")),
+        migrations.AddIndex(model_name="gang", index=models.Index(condition=models.Q(("gone_at__isnull", False)), fields=["gone_at"], name="gang_gone")),
+        migrations.AddConstraint(model_name="gang", constraint=models.UniqueConstraint(fields=("cluster", "namespace", "name", "uid"), name="gang_in_cluster")),
+        migrations.AddConstraint(model_name="gangpod", constraint=models.UniqueConstraint(fields=("gang", "uid"), name="pod_in_gang")),
     ]
