@@ -4,8 +4,6 @@ Every way to sign in goes through here: name and password today, a provider or a
 allauth are switched on.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 from allauth.account.adapter import DefaultAccountAdapter

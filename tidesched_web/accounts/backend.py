@@ -1,7 +1,5 @@
 """Sign-in by name and password; each request then reads the account and its memberships in one query."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from django.contrib.auth.backends import ModelBackend

@@ -5,8 +5,6 @@ this machine only and goes by no other name, no proxy forwarded the request, and
 connected. Elsewhere there is no such file.
 """
 
-from __future__ import annotations
-
 import contextlib
 import json
 import os

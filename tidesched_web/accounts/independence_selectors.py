@@ -4,8 +4,6 @@ An account is behind another where it made the account, gave its platform role o
 link by which the account's password was set; and where it is behind one that does.
 """
 
-from __future__ import annotations
-
 import datetime as dt
 from collections import defaultdict
 from collections.abc import Iterable, Mapping

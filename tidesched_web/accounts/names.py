@@ -1,7 +1,5 @@
 """Which names an account may have: none that reads like one of our own actors, or like another account."""
 
-from __future__ import annotations
-
 import unicodedata
 from collections.abc import Iterable
 

@@ -1,7 +1,5 @@
 """The rule of the shortest password, in words that the catalogue has: it lacks those of Django in Chinese."""
 
-from __future__ import annotations
-
 from django.contrib.auth.password_validation import MinimumLengthValidator
 from django.utils.translation import ngettext
 

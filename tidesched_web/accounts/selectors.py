@@ -4,8 +4,6 @@ Every ``visible_…`` function takes the `Access` of its caller (``access_of(use
 nothing else, so that an object out of sight is not there: a 404, never a 403.
 """
 
-from __future__ import annotations
-
 import zlib
 
 from django.contrib.auth.hashers import UNUSABLE_PASSWORD_PREFIX

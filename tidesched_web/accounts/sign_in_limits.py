@@ -8,8 +8,6 @@ back where it was right). What is added here is that no address can lock others 
 * the limit in all lets through who has signed in to the account from the same address in the last 30 days.
 """
 
-from __future__ import annotations
-
 import hashlib
 import time
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """May those who listen to events go on: for all of them at once, since hundreds may listen."""
 
-from __future__ import annotations
-
 import hashlib
 from collections import defaultdict
 from collections.abc import Collection

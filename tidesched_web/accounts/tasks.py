@@ -1,7 +1,5 @@
 """Celery tasks of accounts."""
 
-from __future__ import annotations
-
 from celery import shared_task
 from django.core.cache import cache
 

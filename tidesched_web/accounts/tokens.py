@@ -1,7 +1,5 @@
 """The form of API tokens: ``tide_`` and 43 characters (256 random bits). Only a SHA-256 of them is kept."""
 
-from __future__ import annotations
-
 import datetime as dt
 import hashlib
 import re

@@ -1,7 +1,5 @@
 """Who calls: a bearer token, or the session of a signed-in browser (with its CSRF token on writes)."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from django.middleware.csrf import CsrfViewMiddleware

@@ -1,7 +1,5 @@
 """Request bodies: checked against a serializer, and strict: an unknown member is an error, never ignored."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from heapq import nsmallest
 from itertools import chain, islice

@@ -1,7 +1,5 @@
 """Query parameters of lists: typed, and strict: an unknown parameter is an error, never ignored."""
 
-from __future__ import annotations
-
 import datetime as dt
 from collections.abc import Callable, Iterable
 from typing import Any

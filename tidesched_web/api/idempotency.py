@@ -1,7 +1,5 @@
 """``Idempotency-Key`` on POST: the same key and body get the first answer again, whatever happened to it."""
 
-from __future__ import annotations
-
 import functools
 import hashlib
 import json

@@ -1,7 +1,5 @@
 """What stands at /api/v1/ itself: where everything is."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import ClassVar
 

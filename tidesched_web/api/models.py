@@ -1,7 +1,5 @@
 """Answers that were given to requests with an Idempotency-Key."""
 
-from __future__ import annotations
-
 from django.db import models
 
 

@@ -1,7 +1,5 @@
 """Keyset paging by id: ``?cursor=&limit=`` → ``{results, next, previous}``; a page costs the same at any depth."""
 
-from __future__ import annotations
-
 import base64
 import binascii
 from typing import Any

@@ -1,7 +1,5 @@
 """Request bodies: JSON whose texts can be stored, and merge patches."""
 
-from __future__ import annotations
-
 import codecs
 import sys
 from collections.abc import Mapping

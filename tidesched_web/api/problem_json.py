@@ -1,7 +1,5 @@
 """Every error of the REST API as RFC 9457 problem+json; the one place that turns exceptions into answers."""
 
-from __future__ import annotations
-
 import logging
 import math
 from http import HTTPStatus

@@ -1,7 +1,5 @@
 """JSON by orjson: several times as fast as the standard library on long lists."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The OpenAPI document, and the page that shows it. What the document says stands in `document/`."""
 
-from __future__ import annotations
-
 import copy
 from typing import Any, cast
 

@@ -1,7 +1,5 @@
 """Keep the answers of requests that carry an Idempotency-Key."""
 
-from __future__ import annotations
-
 import datetime as dt
 from collections.abc import Mapping
 

@@ -4,8 +4,6 @@ A page that listens holds no thread and no database connection. `Last-Event-ID` 
 connection broke; what is off the stream by then is simply fetched again by its reader.
 """
 
-from __future__ import annotations
-
 import math
 import re
 import time

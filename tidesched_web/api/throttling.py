@@ -1,7 +1,5 @@
 """How many requests a caller may make: a fixed window of a minute, counted in Redis with one command."""
 
-from __future__ import annotations
-
 import logging
 import time
 from typing import Any

@@ -1,7 +1,5 @@
 """What every endpoint shares: rights, scopes, strict parameters, ETag."""
 
-from __future__ import annotations
-
 from http import HTTPStatus
 from typing import Any, ClassVar, TypeAlias, cast
 

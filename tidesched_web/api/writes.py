@@ -1,7 +1,5 @@
 """What every write shares: `If-Match`, `?dry_run=true`, `Idempotency-Key`, and what a refused deletion lists."""
 
-from __future__ import annotations
-
 import functools
 import re
 from collections.abc import Callable

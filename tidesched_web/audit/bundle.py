@@ -4,8 +4,6 @@ A line is one row: ``table`` says of which, the other members are its columns. B
 ``…_base64`` where they are no text. The rows of entries come after all others, by chain and place.
 """
 
-from __future__ import annotations
-
 import base64
 import datetime as dt
 import json

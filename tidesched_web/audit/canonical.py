@@ -1,7 +1,5 @@
 """The bytes over which an audit entry's hash is taken: RFC 8785 (JSON Canonicalization Scheme)."""
 
-from __future__ import annotations
-
 import datetime as dt
 import enum
 import hashlib

@@ -1,7 +1,5 @@
 """Keep what verifications of the chains have found, and do those that a person asked for."""
 
-from __future__ import annotations
-
 import datetime as dt
 from dataclasses import dataclass
 

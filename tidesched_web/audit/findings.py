@@ -1,7 +1,5 @@
 """What a verification can find wrong with a chain: kind, place and a sentence."""
 
-from __future__ import annotations
-
 import enum
 from dataclasses import dataclass, field
 

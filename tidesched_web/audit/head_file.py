@@ -3,8 +3,6 @@
 `AUDIT_HEADS_FILE` names one that the installation itself goes on writing; pages and commands hand out copies.
 """
 
-from __future__ import annotations
-
 import json
 import os
 from collections.abc import Iterable, Iterator

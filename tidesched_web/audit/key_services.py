@@ -1,7 +1,5 @@
 """The keys that sign the audit log: the one that signs now, and those that a verification may trust."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """The append-only, hash-chained record of who did what."""
 
-from __future__ import annotations
-
 from django.contrib.postgres.indexes import GinIndex, OpClass
 from django.db import models
 from django.utils.translation import gettext_lazy as _

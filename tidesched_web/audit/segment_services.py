@@ -1,7 +1,5 @@
 """Seal stretches of the chains, mark them exported, and drop them: the only way in which entries leave the log."""
 
-from __future__ import annotations
-
 import datetime as dt
 import hashlib
 import json

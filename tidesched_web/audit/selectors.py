@@ -1,7 +1,5 @@
 """Read the audit log."""
 
-from __future__ import annotations
-
 import datetime as dt
 from collections.abc import Iterator
 from typing import Any

@@ -1,7 +1,5 @@
 """Append to the audit log. The only writer of its entries; they are never changed afterwards."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final

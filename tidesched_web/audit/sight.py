@@ -1,7 +1,5 @@
 """What a reader who does not see everything does not get of an entry."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterable, Iterator
 from typing import Any
 

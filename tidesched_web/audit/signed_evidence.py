@@ -1,7 +1,5 @@
 """What was signed of a chain beside its entries: heads in the table, heads from outside, and segments."""
 
-from __future__ import annotations
-
 import datetime as dt
 import hashlib
 from collections.abc import Iterator, Mapping

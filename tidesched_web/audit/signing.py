@@ -1,7 +1,5 @@
 """Ed25519 over canonical bytes: what a signature of the audit log says, and whether it holds. Asks no database."""
 
-from __future__ import annotations
-
 import datetime as dt
 import hashlib
 from typing import Any

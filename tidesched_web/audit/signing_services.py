@@ -1,7 +1,5 @@
 """New keys that sign the audit log, and the heads that are signed each hour."""
 
-from __future__ import annotations
-
 import datetime as dt
 import hashlib
 import logging

@@ -1,7 +1,5 @@
 """Celery tasks of the audit log. Each looks at the rows and does what is due; it may run twice, or late."""
 
-from __future__ import annotations
-
 import logging
 
 from celery import shared_task

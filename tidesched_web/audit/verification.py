@@ -1,7 +1,5 @@
 """Check chains of the audit log from their stored bytes. docs/audit.md says what this can show, and what it cannot."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from itertools import groupby
 from pathlib import Path

@@ -4,8 +4,6 @@ An act is allowed by the state of the change and by who asks. Whether the edits 
 asked when it is done (`authority.require_authority`), since that needs the tree.
 """
 
-from __future__ import annotations
-
 from enum import StrEnum
 from typing import Final
 

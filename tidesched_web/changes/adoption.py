@@ -3,8 +3,6 @@
 The push writes by server-side apply and owns only what it writes, so whatever else stands in such an object stays.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace

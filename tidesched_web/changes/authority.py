@@ -3,8 +3,6 @@
 What the admin may ask for above that ceiling is the matter of `ceiling_requests`.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace

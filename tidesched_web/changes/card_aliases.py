@@ -1,7 +1,5 @@
 """Card types by other names: quota may be written with an alias and is kept under the canonical name."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -5,8 +5,6 @@ a change can be sent to approval, never applied by its author: it is written onl
 Nothing else of a tenant can be asked for: no lower figure, no end of a limit, no other rule of the tenant.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 
 from django.utils.translation import gettext as _

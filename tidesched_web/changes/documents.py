@@ -4,8 +4,6 @@ Canonical means: equal intent gives equal documents. Defaults are filled in, wha
 in whole MiB, and nothing else is in it.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass

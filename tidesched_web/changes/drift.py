@@ -3,8 +3,6 @@
 So the rules of the tree, approval, audit and roll back hold for it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Mapping
 from typing import Any, Final
 

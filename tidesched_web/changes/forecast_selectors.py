@@ -1,7 +1,5 @@
 """Forecasts of changes: which are to be followed, what came, and how often those of a cluster held."""
 
-from __future__ import annotations
-
 import datetime as dt
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass

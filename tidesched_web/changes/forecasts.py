@@ -12,8 +12,6 @@
 Only held and missed rows are counted.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Mapping
 from typing import Any
 

@@ -3,8 +3,6 @@
 The stored answer names the gangs of all tenants: who shows one passes it through `impact_sight.within_sight`.
 """
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Iterable, Mapping
 from typing import Any

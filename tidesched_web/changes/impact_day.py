@@ -9,8 +9,6 @@ session with the edit and without, times that time; ``over`` is what it uses bey
 before): what has started under a larger quota shows in later inputs as running, and there counts as over, not as lost.
 """
 
-from __future__ import annotations
-
 import datetime as dt
 from collections.abc import Mapping
 from typing import Any

@@ -1,7 +1,5 @@
 """The jobs that try edits out: on the latest snapshot, and on the recorded sessions of a day."""
 
-from __future__ import annotations
-
 import time
 from typing import Any
 

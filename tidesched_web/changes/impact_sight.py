@@ -1,7 +1,5 @@
 """What of an impact a reader may see: gangs and queues of their own tenants by name, all others as counts."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Mapping
 from typing import Any
 

@@ -1,7 +1,5 @@
 """What waits for a person: changes that they may decide about, and their own that others closed; who may decide."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from django.db.models import Q

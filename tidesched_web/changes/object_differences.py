@@ -1,7 +1,5 @@
 """What edits do to the objects in the cluster: Queue and PriorityClass manifests before and after. Pure functions."""
 
-from __future__ import annotations
-
 import datetime as dt
 import math
 from collections import defaultdict

@@ -1,7 +1,5 @@
 """What a written change reaches: whose forecasts cannot be judged any more once it came between. Pure functions."""
 
-from __future__ import annotations
-
 import datetime as dt
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """The edit that gives a queue more quota now: of its base, or of the tide plan that decides the figure at this hour."""
 
-from __future__ import annotations
-
 import copy
 import datetime as dt
 from collections.abc import Mapping

@@ -1,7 +1,5 @@
 """What one change deletes with a project or tenant that has queues, and what keeps them from going."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any

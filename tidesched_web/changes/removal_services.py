@@ -1,7 +1,5 @@
 """Removing a cluster with everything that is known of it. The audit log alone stays."""
 
-from __future__ import annotations
-
 from django.db import transaction
 from django.utils import timezone
 from django.utils.translation import gettext as _

@@ -6,8 +6,6 @@ unused gives way, if that is enough. What is promised to admitted gangs is not u
 uses is not known here, so none is taken.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass

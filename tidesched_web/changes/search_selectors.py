@@ -1,7 +1,5 @@
 """Search by name over all that a caller may see of a cluster and its owners: one query, a few hits of each kind."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 from typing import Any

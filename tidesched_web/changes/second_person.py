@@ -6,8 +6,6 @@ have invited both. Platform admins make the accounts of an installation: one of 
 decides where no independent account can, and where the admin could write the same change without any approval.
 """
 
-from __future__ import annotations
-
 import datetime as dt
 from collections.abc import Iterable, Iterator
 from typing import Final

@@ -1,7 +1,5 @@
 """The tree of a cluster as documents, what a plan needs to know beside it, and the changes that a caller may see."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field

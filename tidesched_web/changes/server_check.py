@@ -4,8 +4,6 @@ Its webhooks and validation answer as they would to the push. Nothing is written
 is waited for, and for so long in all.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial

@@ -1,7 +1,5 @@
 """Celery tasks of the changes. The work is what the rows say; a message only wakes, and may come twice."""
 
-from __future__ import annotations
-
 from celery import shared_task
 from django.core.cache import cache
 

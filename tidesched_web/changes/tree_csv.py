@@ -4,8 +4,6 @@ Going in, a row edits the queue that it names, and a column that is not there is
 not set: no limit of cpu or memory, no cards of that type.
 """
 
-from __future__ import annotations
-
 import csv
 import io
 import re

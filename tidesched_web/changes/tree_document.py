@@ -5,8 +5,6 @@ every edit: ``{key: {field: value}}`` sets, ``{key: {field: null}}`` unsets, ``{
 new key makes one. Everything that changes quota is such a patch.
 """
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass

@@ -4,8 +4,6 @@ Sections by kind, names in order, fields in order, every text that could be read
 not set is absent. Comments are ours: whatever a person writes beside them is lost with the next export.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import re

@@ -1,7 +1,5 @@
 """From a file to a change: what has to be edited so that the tree says what the file says. Pure functions."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from tidesched_web.changes.documents import REPLACE, RULES

@@ -1,7 +1,5 @@
 """Whether edits may be made: what documents name has to be there, what is deleted is named by none. Pure functions."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from functools import cached_property

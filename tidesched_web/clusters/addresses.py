@@ -1,7 +1,5 @@
 """Which addresses a cluster may have: its credentials are sent there with every request."""
 
-from __future__ import annotations
-
 from django.utils.translation import gettext as _
 
 from tidesched_web.clusters.kubernetes.connection import BadConnection, check_server

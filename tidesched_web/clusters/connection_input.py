@@ -1,7 +1,5 @@
 """The three ways in which a person says how a cluster is reached, read into one value."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 
 from django.utils.translation import gettext as _

@@ -1,7 +1,5 @@
 """Connection tests that a caller may see, and what the newest one says of a cluster."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from django.db.models import Q, QuerySet

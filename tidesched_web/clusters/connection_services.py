@@ -1,7 +1,5 @@
 """Connecting, testing, replacing and cutting the connections of clusters. Secrets go in and never come out."""
 
-from __future__ import annotations
-
 import datetime as dt
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Credentials of clusters: encrypted at rest, never returned, never logged."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import orjson

@@ -1,7 +1,5 @@
 """Findings of the connection test as sentences, and what helps."""
 
-from __future__ import annotations
-
 import datetime as dt
 from collections.abc import Iterable, Mapping
 from dataclasses import replace

@@ -3,8 +3,6 @@
 The adapter knows no languages: it says these sentences as they stand here, with places for names and values.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from django.utils.translation import gettext

@@ -3,8 +3,6 @@
 A member sees the clusters where a tenant of theirs has a queue, and what stands in them.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 
 from django.db.models import Count, Exists, OuterRef, Q, QuerySet, Subquery

@@ -1,7 +1,5 @@
 """Write clusters: create, mode, policy, pause. Each write is audited in its own transaction."""
 
-from __future__ import annotations
-
 import datetime as dt
 import re
 from collections.abc import Mapping

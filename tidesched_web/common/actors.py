@@ -3,8 +3,6 @@
 An `Actor` is its name, so that it can be stored and shown wherever a name is; the audit log hashes kind and id too.
 """
 
-from __future__ import annotations
-
 import enum
 from typing import Self
 

@@ -1,7 +1,5 @@
 """The years in which a moment of a request may lie: in each of them every time zone has a local time."""
 
-from __future__ import annotations
-
 import datetime as dt
 from typing import Final
 

@@ -1,7 +1,5 @@
 """Short names of card types, for labels; the canonical name stays on hover and in every export."""
 
-from __future__ import annotations
-
 import re
 
 from django.utils.translation import gettext as _

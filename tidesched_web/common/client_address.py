@@ -9,8 +9,6 @@ something only where a proxy of the installation's own wrote its last part:
 * ``BEHIND_PROXY`` alone: the peer is the proxy, so the client is the last hop.
 """
 
-from __future__ import annotations
-
 import ipaddress
 from collections.abc import Iterable
 from functools import lru_cache

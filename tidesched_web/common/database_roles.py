@@ -4,8 +4,6 @@ The application's role is the user of ``DATABASE_URL``, the owner that of ``DATA
 named the application's role owns what it uses, and nothing in the database keeps it from changing any row.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass

@@ -4,8 +4,6 @@ Each stored secret carries the id of its key, so that a start with foreign keys 
 and a rotation knows what is left to do.
 """
 
-from __future__ import annotations
-
 import hashlib
 
 from cryptography.fernet import Fernet, InvalidToken, MultiFernet

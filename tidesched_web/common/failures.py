@@ -4,8 +4,6 @@ The text of an exception of Django, a driver or Python itself names statements, 
 are written for readers.
 """
 
-from __future__ import annotations
-
 import logging
 import re
 import secrets

@@ -1,7 +1,5 @@
 """What a refusal says of a wrong value: the value itself, cut where it is long, and the known name that is nearest."""
 
-from __future__ import annotations
-
 import difflib
 import reprlib
 from collections.abc import Callable, Collection

@@ -4,8 +4,6 @@ The former are kept in Redis, since who ends a process need not have a database:
 the process itself. The latter are a file of the supervisor's.
 """
 
-from __future__ import annotations
-
 import contextlib
 import time
 from pathlib import Path

@@ -5,8 +5,6 @@ who could not ask for it hear only that something of the topic has changed.
 The stream is short (`MAX_EVENTS`): a reader whose last id has fallen off simply fetches again.
 """
 
-from __future__ import annotations
-
 import logging
 import time
 from collections.abc import Iterable

@@ -7,8 +7,6 @@ further back. A person's own change may have been
 made by another web process: pages that follow it read anew for `AFTER_WRITE_SECONDS` (`read_anew`).
 """
 
-from __future__ import annotations
-
 import threading
 import time
 from collections import Counter, defaultdict

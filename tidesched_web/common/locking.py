@@ -9,8 +9,6 @@
 No transaction takes an earlier lock while holding a later one.
 """
 
-from __future__ import annotations
-
 from typing import TypeVar
 
 from django.db import connection

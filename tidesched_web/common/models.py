@@ -1,7 +1,5 @@
 """Base classes and choices that several contexts share; no tables of its own."""
 
-from __future__ import annotations
-
 from django.db import models
 from django.utils.translation import gettext_lazy as _
 

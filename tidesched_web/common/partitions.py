@@ -4,8 +4,6 @@ Functions of the schema's owner make and drop them (`common.migrations`). A defa
 partition was made in time: a missed tick loses nothing.
 """
 
-from __future__ import annotations
-
 import datetime as dt
 from typing import Any
 

@@ -1,7 +1,5 @@
 """What a caller may see and do, as a value. Which rights a user has is worked out in ``accounts.selectors``."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 

@@ -1,7 +1,5 @@
 """How much of a physical card a card type is: slices and shares are counted as parts of the board they are cut from."""
 
-from __future__ import annotations
-
 import re
 from fractions import Fraction
 from functools import cache

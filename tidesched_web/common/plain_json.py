@@ -1,7 +1,5 @@
 """Values of JSON that a client sent: refused where no database or no answer could hold them."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from tidesched_web.common.errors import DomainError

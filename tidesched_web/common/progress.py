@@ -6,8 +6,6 @@ seconds which of them has stood still for longer than `HANG_SECONDS`, to a file.
 another thread run.
 """
 
-from __future__ import annotations
-
 import contextlib
 import os
 import socket

@@ -3,8 +3,6 @@
 The reader's zone is that of the profile, else the browser's, else UTC (`ReaderMiddleware` makes it the present one).
 """
 
-from __future__ import annotations
-
 import datetime as dt
 
 from django.utils import timezone

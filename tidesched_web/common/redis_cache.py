@@ -4,8 +4,6 @@ Django keeps the pool with the cache object, and under ASGI each request has a c
 would open a connection and close it again.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Who asks, in the words of the audit log: request id and address, carried beside the call instead of through it."""
 
-from __future__ import annotations
-
 import re
 import secrets
 from collections.abc import Awaitable, Callable, Iterator, Mapping

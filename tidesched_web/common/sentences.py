@@ -1,7 +1,5 @@
 """What joins sentences, and things of one kind: Chinese has no blank between sentences, and a comma for lists alone."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable
 

@@ -1,7 +1,5 @@
 """Names that people read and decide by hold no signs that are not seen."""
 
-from __future__ import annotations
-
 import unicodedata
 from collections.abc import Iterator
 from typing import Final

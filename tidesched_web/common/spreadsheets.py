@@ -2,8 +2,6 @@
 read again as they were.
 """
 
-from __future__ import annotations
-
 import re
 from typing import Final
 

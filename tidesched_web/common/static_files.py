@@ -1,7 +1,5 @@
 """WhiteNoise under ASGI: a file is read piece by piece without blocking the event loop."""
 
-from __future__ import annotations
-
 from collections.abc import AsyncIterator
 from typing import BinaryIO
 

@@ -1,7 +1,5 @@
 """Collected static files: hashed names, and one compressed copy of each file that pages ask for."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 
 import brotli

@@ -1,7 +1,5 @@
 """The time zones that may be named, and the one that was meant by a name that is none."""
 
-from __future__ import annotations
-
 from functools import cache
 from zoneinfo import available_timezones
 

@@ -1,7 +1,5 @@
 """Field checks of a row before it is written, as the one application error."""
 
-from __future__ import annotations
-
 from django.core.exceptions import ValidationError
 from django.db import models
 from django.utils.translation import gettext as _

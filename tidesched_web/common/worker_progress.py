@@ -1,7 +1,5 @@
 """Progress of the Celery processes: what counts as one, and who hears of it."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import threading

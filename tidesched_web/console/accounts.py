@@ -1,7 +1,5 @@
 """Sign-in, sign-out, password and profile."""
 
-from __future__ import annotations
-
 from http import HTTPStatus
 
 from allauth.account.adapter import get_adapter

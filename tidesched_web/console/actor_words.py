@@ -1,7 +1,5 @@
 """Who acted, in the reader's language: what is kept has English words for those that are no account."""
 
-from __future__ import annotations
-
 import re
 
 from django.utils.functional import Promise

@@ -1,7 +1,5 @@
 """Adoption: queues that the cluster has and that are not decided on here; shown first, then taken over by a change."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import Any
 

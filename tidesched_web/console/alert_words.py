@@ -1,7 +1,5 @@
 """What an alert says, made from its code and numbers in the reader's language."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Alerts: what a person must look at, who looks after it, and the act that lets the sessions go on."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """How numbers are written: counts, cards, durations and work, in the reader's language."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from functools import lru_cache
 

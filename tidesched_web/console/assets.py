@@ -5,8 +5,6 @@ dashboard kit, one sprite of the icons in use, and plotly.js: its small bundle (
 pages, and the whole of it out of its Python wheel for the map of quotas.
 """
 
-from __future__ import annotations
-
 import re
 import shutil
 import sys

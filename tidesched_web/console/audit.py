@@ -1,7 +1,5 @@
 """The audit log: who did what to what, an entry with what it changed, and whether the chains hold."""
 
-from __future__ import annotations
-
 import datetime as dt
 import json
 from collections.abc import Sequence

@@ -3,8 +3,6 @@
 The code is beside the words on the page of an entry: it is what the REST API and the exports have.
 """
 
-from __future__ import annotations
-
 from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 

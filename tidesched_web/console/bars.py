@@ -4,8 +4,6 @@ Everything is in milli-cards. A segment is a kind (what it means, and so its col
 percent of the bar; ticks are places. The text beside a bar carries the same numbers, so the bar may be decoration.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from functools import cache
 from typing import NamedTuple

@@ -1,7 +1,5 @@
 """Business lines: what training is done for."""
 
-from __future__ import annotations
-
 from django.contrib import messages
 from django.http import Http404, HttpResponse
 from django.shortcuts import redirect

@@ -1,7 +1,5 @@
 """Words and numbers that are written again and again, kept for each language."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import lru_cache, wraps
 from typing import TypeVar

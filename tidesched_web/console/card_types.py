@@ -1,7 +1,5 @@
 """Card types of a cluster: found on its nodes, or declared ahead of them."""
 
-from __future__ import annotations
-
 from django.http import Http404, HttpResponse
 from django.shortcuts import redirect
 from django.urls import reverse

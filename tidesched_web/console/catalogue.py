@@ -1,7 +1,5 @@
 """The catalogues of the other languages: extracted from the code and the templates, and kept in step with them."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from babel.messages.catalog import Catalog

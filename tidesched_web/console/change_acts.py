@@ -1,7 +1,5 @@
 """What people do with a change: apply, take its time back, approve, reject, cancel, retry, rebase, roll back."""
 
-from __future__ import annotations
-
 import datetime as dt
 from typing import Any
 

@@ -1,7 +1,5 @@
 """What a change would do: at the next session, over the recorded day, and what the cluster says of it."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

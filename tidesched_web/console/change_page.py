@@ -1,7 +1,5 @@
 """The page of one change: what differs, what it would do, where it stands, and what can be done with it."""
 
-from __future__ import annotations
-
 import datetime as dt
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """A change of thousands of figures on one page: of each of its tables a part, the others are a link away."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final

@@ -1,7 +1,5 @@
 """What the pages about one change read first: the change, its plan, and what was answered about it."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from django.http import Http404

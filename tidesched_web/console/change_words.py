@@ -1,7 +1,5 @@
 """How a change is shown: its objects, fields and figures in words instead of pointers."""
 
-from __future__ import annotations
-
 import datetime as dt
 import difflib
 import json

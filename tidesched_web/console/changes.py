@@ -1,7 +1,5 @@
 """The list of changes of quota."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 from django.http import HttpResponse

@@ -1,7 +1,5 @@
 """A chart of a page: its question, where its figure comes from, and the answer as figure, table or CSV."""
 
-from __future__ import annotations
-
 import datetime as dt
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field

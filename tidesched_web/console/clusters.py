@@ -1,7 +1,5 @@
 """Clusters, and the switch that stops all sending to one."""
 
-from __future__ import annotations
-
 from django.contrib import messages
 from django.core.exceptions import PermissionDenied
 from django.http import HttpResponse

@@ -1,7 +1,5 @@
 """The way back from a connection test to its form: what is at fault, and what was typed, except the secret."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlencode

@@ -1,7 +1,5 @@
 """How clusters are reached: connect one, test it, replace its credentials, disconnect it, and its settings."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any

@@ -1,7 +1,5 @@
 """Before, after and what differs, figure by figure, of two documents."""
 
-from __future__ import annotations
-
 import difflib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass

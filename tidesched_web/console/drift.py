@@ -1,7 +1,5 @@
 """Drift: where the cluster differs from what was written to it, and what a person does about it."""
 
-from __future__ import annotations
-
 import datetime as dt
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Pages with one form: edit or make something, and ask once more before it is deleted."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping, Sequence
 

@@ -1,7 +1,5 @@
 """Lists as CSV: the same filter as the page, all its rows up to a bound."""
 
-from __future__ import annotations
-
 import csv
 import io
 from collections.abc import Callable, Iterable, Mapping, Sequence

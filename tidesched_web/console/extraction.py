@@ -1,7 +1,5 @@
 """Reads the texts of Django templates for Babel (`locale/babel.cfg` names it), which knows no such format by itself."""
 
-from __future__ import annotations
-
 import ast
 import re
 from collections.abc import Collection, Iterator, Mapping

@@ -1,7 +1,5 @@
 """What a newly connected cluster still needs, step by step, until its first session and its first push."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Final
 

@@ -1,7 +1,5 @@
 """What a change was expected to do beside what came, and how often forecasts held, in words."""
 
-from __future__ import annotations
-
 import datetime as dt
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """The timeline of a gang's page."""
 
-from __future__ import annotations
-
 import datetime as dt
 from collections.abc import Iterable
 from typing import Any

@@ -1,7 +1,5 @@
 """The card of a gang's page that says why it waits: sentence, figures, holders, promises, and what would help."""
 
-from __future__ import annotations
-
 import datetime as dt
 import difflib
 from collections.abc import Iterable, Mapping

@@ -1,7 +1,5 @@
 """Gangs: the list with its filters, and the page of one gang with the reason why it waits."""
 
-from __future__ import annotations
-
 import datetime as dt
 import math
 from collections.abc import Mapping

@@ -1,7 +1,5 @@
 """Which namespaces may use which queues."""
 
-from __future__ import annotations
-
 from django.http import Http404, HttpResponse
 from django.shortcuts import redirect
 from django.urls import reverse

@@ -1,7 +1,5 @@
 """Why a session decides and shows, but sends nothing."""
 
-from __future__ import annotations
-
 from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy
 

@@ -1,7 +1,5 @@
 """The home of a tenant's people: what their tenants may use, use, wait for and lost, in each cluster."""
 
-from __future__ import annotations
-
 import datetime as dt
 from collections.abc import Iterable
 from dataclasses import dataclass

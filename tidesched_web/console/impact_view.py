@@ -1,7 +1,5 @@
 """An impact as its page shows it: lists of gangs with what becomes of them, queues over their quota, card-hours."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any

@@ -1,7 +1,5 @@
 """What waits for the reader, over all their clusters: changes that they may approve, and theirs that others closed."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from django.http import HttpResponse

@@ -1,7 +1,5 @@
 """Pages that write one object of a cluster's tree: a change of its own, with reason, approval and roll back."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Jobs: work that outlasts a request, how far it is, and what came of it."""
 
-from __future__ import annotations
-
 from django.contrib import messages
 from django.http import Http404, HttpResponse
 from django.shortcuts import redirect

@@ -1,7 +1,5 @@
 """The layers of a tide plan in words, and what differs between two states of them, layer by layer."""
 
-from __future__ import annotations
-
 import datetime as dt
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any, Final

@@ -1,7 +1,5 @@
 """Ready-made manifests of an inference Deployment and a training Job for a queue, to be changed and applied."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from django.utils.translation import gettext as _

@@ -1,7 +1,5 @@
 """The members of a tenant: its admins keep them."""
 
-from __future__ import annotations
-
 from django.contrib import messages
 from django.http import Http404, HttpResponse
 from django.shortcuts import redirect

@@ -3,8 +3,6 @@
 A method that an address does not have is refused before anything else is asked: sign-in, the form's token, the page.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 from typing import Any, Final, TypeVar
 

@@ -1,7 +1,5 @@
 """The reader's language and time zone: the profile's first, then what the browser says."""
 
-from __future__ import annotations
-
 import zoneinfo
 from collections.abc import Callable
 from urllib.parse import unquote

@@ -1,7 +1,5 @@
 """The pages of the navigation, in groups under headings that can be closed."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Nodes: each card of each node as a cell, and who holds it."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """The overview: where the cards are now, the tide, who waits longest and what was taken back last."""
 
-from __future__ import annotations
-
 import datetime as dt
 from dataclasses import dataclass
 from urllib.parse import urlencode

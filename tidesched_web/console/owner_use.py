@@ -1,7 +1,5 @@
 """The use of a tenant or project as its page shows it: rows of card types, and their sum as physical cards."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 

@@ -5,8 +5,6 @@ alerts) are two of them, so a view has four of its own. Who may approve changes 
 tide plans lend is one more on the page of a queue, and two on the home of a tenant's people, beside its card-hours.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property, wraps

@@ -1,7 +1,5 @@
 """What each page is for, in two sentences: shown on the page of words and help, and reached from each page's head."""
 
-from __future__ import annotations
-
 from django.utils.translation import gettext_lazy as _
 
 ABOUT = {

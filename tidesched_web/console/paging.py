@@ -1,7 +1,5 @@
 """Pages of long lists by keyset: an address names the row that it goes on from, so new rows shift nothing."""
 
-from __future__ import annotations
-
 import base64
 import binascii
 import datetime as dt

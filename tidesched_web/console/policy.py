@@ -1,7 +1,5 @@
 """A cluster's policy: the scheduler's conf with lint, difference and impact, its revisions, roll back and release."""
 
-from __future__ import annotations
-
 from http import HTTPStatus
 from typing import Any
 

@@ -1,7 +1,5 @@
 """What a policy does, in words: its actions in order, its cool-down, and what the plugins of each tier are for."""
 
-from __future__ import annotations
-
 from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Final

@@ -1,7 +1,5 @@
 """Priority classes of a cluster: four levels by default, and the explicit act of replacing a live value."""
 
-from __future__ import annotations
-
 from typing import Final
 
 from django.http import Http404, HttpResponse

@@ -1,7 +1,5 @@
 """What a process was at when it hung, and what ended it, in the reader's language: the notes keep English words."""
 
-from __future__ import annotations
-
 import re
 
 from django.utils.functional import Promise

@@ -1,7 +1,5 @@
 """Projects: spaces inside a tenant that inference queues belong to."""
 
-from __future__ import annotations
-
 from django.contrib import messages
 from django.http import Http404, HttpResponse
 from django.shortcuts import redirect

@@ -1,7 +1,5 @@
 """Make, edit, close and delete a queue. A queue closes, drains, and only then goes."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Quota at a time: what each queue may use at a chosen moment, by its base and by the tide plans that are on."""
 
-from __future__ import annotations
-
 import datetime as dt
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """The quota editor: a grid like a spreadsheet. Nothing is written here; what is sent becomes a draft to be reviewed."""
 
-from __future__ import annotations
-
 import hashlib
 from typing import Any
 

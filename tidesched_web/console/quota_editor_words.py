@@ -1,7 +1,5 @@
 """What the script of the quota editor says, in the reader's language. `%s` and `{name}` are filled in there."""
 
-from __future__ import annotations
-
 from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 

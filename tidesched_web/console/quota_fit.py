@@ -1,7 +1,5 @@
 """Was the quota of a queue right? An answer in words for each of its card types, from the hours of the last week."""
 
-from __future__ import annotations
-
 import datetime as dt
 from collections.abc import Mapping
 from typing import NamedTuple

@@ -4,8 +4,6 @@ Cards are counts, cpu is in milli-cores, memory in MiB; the page's script knows 
 ``path`` leads to its figures inside its document, so that an edited cell is a place in a merge patch.
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """The quota tree: who may use how much of which card, who does, and where more is promised than there is."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from django.http import Http404, HttpResponse

@@ -1,7 +1,5 @@
 """What keeps a cluster's sessions from running, in words: what it is, since when, and what happens next."""
 
-from __future__ import annotations
-
 import datetime as dt
 from dataclasses import dataclass
 from typing import Any

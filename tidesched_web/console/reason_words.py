@@ -3,8 +3,6 @@
 Where a number is missing the sentence falls back to one without it: a wrong figure is worse than none.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple

@@ -1,7 +1,5 @@
 """The receipt of a reclaim as tables: quota and use at that moment, and what each gang would have cost."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any

@@ -1,7 +1,5 @@
 """A reclaim in one sentence, of what its reader may know."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from django.utils.translation import gettext as _

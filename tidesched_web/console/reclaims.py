@@ -1,7 +1,5 @@
 """Reclaims: the history, and the receipt of one: which gang needed what, which were evicted, and by which rule."""
 
-from __future__ import annotations
-
 import datetime as dt
 from collections.abc import Iterator
 from dataclasses import dataclass

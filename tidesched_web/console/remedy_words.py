@@ -1,7 +1,5 @@
 """What would help a waiting gang, and what it lacks where nothing that was tried does."""
 
-from __future__ import annotations
-
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 

@@ -1,7 +1,5 @@
 """Amounts of what is asked for, cards, CPU, memory and the others, as a person reads them."""
 
-from __future__ import annotations
-
 from django.utils.translation import gettext as _
 
 from tidesched_web.common.card_names import card_label

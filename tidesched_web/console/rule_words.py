@@ -1,7 +1,5 @@
 """The engine's rules and the refusals of nodes, closed lists, in the reader's language."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

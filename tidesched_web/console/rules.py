@@ -1,7 +1,5 @@
 """What holds for a whole cluster's quota or a whole tenant's: over-commit, and approval by a second person."""
 
-from __future__ import annotations
-
 from django.http import HttpResponse
 from django.shortcuts import redirect
 from django.urls import reverse

@@ -1,7 +1,5 @@
 """Search by name over what the reader sees, and over the pages; one hit is opened at once."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any

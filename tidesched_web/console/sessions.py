@@ -1,7 +1,5 @@
 """Sessions: how long they take, what they decided and what came of it."""
 
-from __future__ import annotations
-
 import datetime as dt
 from typing import Any
 

@@ -4,8 +4,6 @@ The words come from the models' choices; a tone is a CSS class of `static/css/co
 the word, so no state is shown by its colour alone.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from django.utils.functional import Promise

@@ -1,7 +1,5 @@
 """The parts of TideSched: whether all work, which processes move on or were replaced, and what was pushed last."""
 
-from __future__ import annotations
-
 import datetime as dt
 from collections.abc import Sequence
 from dataclasses import dataclass

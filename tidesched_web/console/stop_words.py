@@ -1,7 +1,5 @@
 """Why nothing is sent to a cluster, in words: what stopped it, since when, and what a person can do about it."""
 
-from __future__ import annotations
-
 import datetime as dt
 from dataclasses import dataclass
 from typing import Any

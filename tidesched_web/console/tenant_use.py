@@ -1,7 +1,5 @@
 """A tenant's use over time in one cluster, as the chart of its home and as card-hours in a file."""
 
-from __future__ import annotations
-
 import datetime as dt
 from collections.abc import Iterable
 

@@ -1,7 +1,5 @@
 """Tenants: who the cards are for."""
 
-from __future__ import annotations
-
 from django.contrib import messages
 from django.http import Http404, HttpResponse
 from django.shortcuts import redirect

@@ -1,7 +1,5 @@
 """What people do to a tide plan beside editing it: switch it on or off, take its cards back now, delete it."""
 
-from __future__ import annotations
-
 import datetime as dt
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The figures of the overview as a reader sees them: each with its trend, and a sentence on where the tide is."""
 
-from __future__ import annotations
-
 import datetime as dt
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """What each queue of a tide plan has now, what it would have if that were switched, and why a layer lends nothing."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field

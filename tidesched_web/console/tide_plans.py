@@ -1,7 +1,5 @@
 """Tide plans: what they make of the quota now and over the week, and the editor. Written as changes like any other."""
 
-from __future__ import annotations
-
 import datetime as dt
 from collections.abc import Mapping
 from typing import Any

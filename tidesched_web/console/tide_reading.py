@@ -1,7 +1,5 @@
 """What the pages of tide plans read in the same way: the plans and queues in sight, and figures that differ."""
 
-from __future__ import annotations
-
 import datetime as dt
 from collections.abc import Collection, Mapping
 from typing import Any

@@ -1,7 +1,5 @@
 """What the steps of the tide plans did: which figure was set when, from what to what, and what the cluster answered."""
 
-from __future__ import annotations
-
 from operator import attrgetter
 
 from django.http import HttpResponse

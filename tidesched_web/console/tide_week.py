@@ -1,7 +1,5 @@
 """A week of quota by the clock, as bands: one row for each queue × card that plans touch, positions in percent."""
 
-from __future__ import annotations
-
 import contextlib
 import datetime as dt
 from collections.abc import Callable, Mapping, Sequence

@@ -1,7 +1,5 @@
 """Tokens for the REST API: one's own in the profile, and those of all accounts for platform admins."""
 
-from __future__ import annotations
-
 from django.contrib import messages
 from django.http import Http404, HttpResponse
 from django.shortcuts import redirect

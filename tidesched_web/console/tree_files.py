@@ -1,7 +1,5 @@
 """The tree as a file: out as YAML or as a table, in as a change that is reviewed like any other."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from django.core.exceptions import PermissionDenied

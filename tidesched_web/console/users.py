@@ -1,7 +1,5 @@
 """Accounts: who there is, invitations and new passwords, the role on the platform, switching off and on."""
 
-from __future__ import annotations
-
 from allauth.account.adapter import get_adapter
 from django.conf import settings
 from django.contrib import messages

@@ -1,7 +1,5 @@
 """Processes that live but do not move: found by what they say of their progress, or by their silence when asked."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import socket

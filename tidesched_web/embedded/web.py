@@ -6,8 +6,6 @@ the supervisor can ask each of them. The image and the chart say `--host` and `-
 its own.
 """
 
-from __future__ import annotations
-
 import argparse
 import signal
 import socket

@@ -4,8 +4,6 @@ An admitted Job has no pods yet, so the session that admits it cannot show wheth
 session over the same snapshot, in which these Jobs have the pods that they ask for, can.
 """
 
-from __future__ import annotations
-
 from collections.abc import Set
 from operator import attrgetter
 

@@ -1,7 +1,5 @@
 """Asking the engine: parse a policy, run a session, write and read its memory."""
 
-from __future__ import annotations
-
 import hashlib
 import time
 from typing import Any

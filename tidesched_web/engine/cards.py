@@ -1,7 +1,5 @@
 """Which card type a pod holds where it runs, how many cards a cluster has, and which one a misspelt name means."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterable
 
 from scheduler_core.model.card_names import nearest_card

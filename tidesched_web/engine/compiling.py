@@ -1,7 +1,5 @@
 """Knowing that the engine's code is being compiled: minutes, in which a session moves on all the same."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 from numba.core import event

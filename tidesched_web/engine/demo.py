@@ -1,7 +1,5 @@
 """The demo as it is described by the engine's simulator: its policy, hardware, owners and queues."""
 
-from __future__ import annotations
-
 from scheduler_core.model.cards import CardType
 from scheduler_core.model.node import Node
 from scheduler_core.serde.kubernetes import SnapshotBuilder

@@ -4,8 +4,6 @@ Only the fields in which the two manifests of an object differ are taken over: w
 state, what others have written) stays as the session saw it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from typing import Any, TypeAlias
 

@@ -4,8 +4,6 @@ Anyone who may write a policy could make this machine ask any address. So the na
 it has is checked, and the connection goes to the checked one; a redirect is not followed, an answer has a size.
 """
 
-from __future__ import annotations
-
 import http.client
 import ipaddress
 import socket

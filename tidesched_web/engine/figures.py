@@ -1,7 +1,5 @@
 """The figures of a reason as the host keeps and shows them: as in the engine's own document, times in RFC 3339."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from scheduler_core.serde.result import reason_to_json

@@ -6,8 +6,6 @@ Where that would be too many gangs, several pods make up one gang. Then one sess
 the policy itself: what it takes from others is what a flood would take, as far as one session gets.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from operator import attrgetter

@@ -4,8 +4,6 @@ Each one becomes a snapshot that shares with the one before whatever did not cha
 need not be made anew.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import msgspec

@@ -1,7 +1,5 @@
 """Which gang a pod belongs to, whichever scheduler places it."""
 
-from __future__ import annotations
-
 import datetime as dt
 from collections.abc import Mapping
 

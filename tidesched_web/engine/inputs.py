@@ -4,8 +4,6 @@ Format: zstd over msgpack. A difference names, for each long list of the snapsho
 the keys that are gone. The other lists are written whole where they changed; the scalar fields always.
 """
 
-from __future__ import annotations
-
 from operator import attrgetter
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The engine's values under the names that the rest of the host uses."""
 
-from __future__ import annotations
-
 from scheduler_core.algorithms.allowance import allowance
 from scheduler_core.model.cards import CardKind, CardRequest, CardType, NodeCards
 from scheduler_core.model.decision import (

@@ -1,7 +1,5 @@
 """What is wrong with a policy, and what is allowed in it and yet not what its author means."""
 
-from __future__ import annotations
-
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache

@@ -1,7 +1,5 @@
 """Kubernetes quantities in the units of the host."""
 
-from __future__ import annotations
-
 from scheduler_core.model.resources import parse_cpu_milli, parse_memory_mib
 
 

@@ -1,7 +1,5 @@
 """What would help a gang that waits: the smallest single change that a session has shown to admit it."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

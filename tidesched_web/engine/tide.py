@@ -1,7 +1,5 @@
 """Where a cluster's cards are: by whom they are used, what is borrowed, what is asked for."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Mapping
 

@@ -1,7 +1,5 @@
 """Which engine this is: its release and a digest of its files, so that a replay can say why a hash differs."""
 
-from __future__ import annotations
-
 import hashlib
 from functools import cache
 from pathlib import Path

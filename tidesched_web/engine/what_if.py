@@ -3,8 +3,6 @@
 Everything that is said is a difference, so an edit that changes nothing says nothing.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Any

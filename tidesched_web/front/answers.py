@@ -1,7 +1,5 @@
 """Answers that Django does not make: JSON of the probes, and refusals of requests that it never sees."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import orjson

@@ -3,8 +3,6 @@
 Django's own pages look for a form's token in the body of the request, which need not be readable.
 """
 
-from __future__ import annotations
-
 import sys
 from typing import Any
 

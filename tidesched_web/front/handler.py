@@ -4,8 +4,6 @@ Django's own handler takes each middleware that is written for threads from its 
 of processor time more for a request. Views that are coroutines (event streams) still run on the event loop.
 """
 
-from __future__ import annotations
-
 from asgiref.sync import sync_to_async
 from django.core.handlers.asgi import ASGIHandler
 from django.http import HttpRequest, HttpResponseBase

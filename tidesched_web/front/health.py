@@ -5,8 +5,6 @@ loop alone: `/readyz` says what the last rounds made of each check. A server tha
 check that takes long has failed, too.
 """
 
-from __future__ import annotations
-
 import logging
 import threading
 import time

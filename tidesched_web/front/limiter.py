@@ -5,8 +5,6 @@ waits gets a place in the order of coming. An event stream gives its place back 
 person may ask for is the matter of the throttles (`api/throttling.py`).
 """
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 from collections.abc import Mapping

@@ -1,7 +1,5 @@
 """Of pages: how many one person may ask for; and few bytes: none where nothing moved, else packed by Django."""
 
-from __future__ import annotations
-
 import hashlib
 import math
 import re

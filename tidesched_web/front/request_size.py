@@ -4,8 +4,6 @@ A body is read whole before the request takes a place, so one that comes slowly 
 take for it is bounded by the proxy in front (deploy/nginx).
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any, Final
 

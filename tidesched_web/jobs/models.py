@@ -1,7 +1,5 @@
 """Work that outlasts a request: a row that says what is to be done, how far it is and what came of it."""
 
-from __future__ import annotations
-
 from django.conf import settings
 from django.db import models
 from django.utils.translation import gettext_lazy as _

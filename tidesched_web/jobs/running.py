@@ -1,7 +1,5 @@
 """One attempt at a job, as its handler sees it."""
 
-from __future__ import annotations
-
 import logging
 import threading
 import time

@@ -1,7 +1,5 @@
 """Who may see which jobs."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from django.db import connection

@@ -3,8 +3,6 @@
 Every step is a conditional update: an attempt that lost its job to another one changes nothing.
 """
 
-from __future__ import annotations
-
 import datetime as dt
 from collections.abc import Iterable, Mapping
 from typing import Any

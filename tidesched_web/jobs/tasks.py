@@ -1,7 +1,5 @@
 """Celery tasks of jobs. A message only wakes: it may be lost, late or come twice."""
 
-from __future__ import annotations
-
 import logging
 
 from celery import shared_task

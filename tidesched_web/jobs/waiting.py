@@ -3,8 +3,6 @@
 The answer itself is in the job's row; where Redis is away the request finds it there, a little later.
 """
 
-from __future__ import annotations
-
 import logging
 import time
 from functools import cache

@@ -1,7 +1,5 @@
 """Sending the message that wakes a worker for a job; losing it only costs time, the row stays."""
 
-from __future__ import annotations
-
 import logging
 
 from tidesched_web.celery import app

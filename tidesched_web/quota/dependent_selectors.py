@@ -1,7 +1,5 @@
 """What depends on an object that is about to be deleted: grouped, counted, and whether it has to go first."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

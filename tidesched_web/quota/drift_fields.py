@@ -4,8 +4,6 @@ Values are compared by what they mean (``8`` and ``8000m`` CPUs are the same, a 
 kept as the text that a person reads. Fields that are not written here do not exist for this module.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass

@@ -1,7 +1,5 @@
 """Drift that a caller may see, and what is compared to find it."""
 
-from __future__ import annotations
-
 from collections.abc import Collection
 from dataclasses import dataclass
 

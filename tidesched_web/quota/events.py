@@ -1,7 +1,5 @@
 """How live events name the objects of the tree."""
 
-from __future__ import annotations
-
 from tidesched_web.common.live import About
 from tidesched_web.quota.models import Queue
 

@@ -1,7 +1,5 @@
 """What the rows of the intent become in their cluster."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from tidesched_web.clusters.kubernetes import manifests

@@ -1,7 +1,5 @@
 """Queues, card quotas, priority classes, grants and tide plans: the intent that TideSched owns."""
 
-from __future__ import annotations
-
 import datetime as dt
 from typing import Any, ClassVar
 

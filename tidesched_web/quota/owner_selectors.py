@@ -1,7 +1,5 @@
 """Tenants, projects and business lines as the management pages list them: with their counts, in one query each."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from django.db.models import Count, IntegerField, OuterRef, QuerySet, Subquery

@@ -1,7 +1,5 @@
 """When a cluster was written to last, what was sent, and whether the cluster took it."""
 
-from __future__ import annotations
-
 import datetime as dt
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

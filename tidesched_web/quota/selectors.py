@@ -1,7 +1,5 @@
 """Quota intent that a caller may see."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Celery tasks of the quota context. The work is what the rows say; a task only looks at them, and may run twice."""
 
-from __future__ import annotations
-
 import logging
 
 from celery import shared_task

@@ -14,8 +14,6 @@ Plans apply in order of position and name, their layers in the order in which th
 ``add`` changes what is there. Nothing is remembered between two moments: what holds now follows from now alone.
 """
 
-from __future__ import annotations
-
 import datetime as dt
 import json
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence

@@ -1,7 +1,5 @@
 """What a tide plan's document may hold: its canonical form, and what is wrong with it. Pure functions."""
 
-from __future__ import annotations
-
 import datetime as dt
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass

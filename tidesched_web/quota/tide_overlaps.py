@@ -4,8 +4,6 @@ The order is that of `tide.in_order`; what a layer does to a figure is `tide.Amo
 quota at a moment is worked out by `tide.with_layers` alone.
 """
 
-from __future__ import annotations
-
 import datetime as dt
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence

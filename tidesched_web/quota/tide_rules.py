@@ -1,7 +1,5 @@
 """The sum rules of the tree at every moment that tide plans make, as pure functions."""
 
-from __future__ import annotations
-
 import datetime as dt
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace

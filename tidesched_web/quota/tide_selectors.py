@@ -1,7 +1,5 @@
 """Tide plans that a caller may see, and the quota that they make of the base now."""
 
-from __future__ import annotations
-
 import datetime as dt
 import math
 from collections.abc import Collection, Iterable, Mapping

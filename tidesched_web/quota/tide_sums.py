@@ -1,7 +1,5 @@
 """The sums of a tree at one moment after the other: what two moments have in common is not worked out again."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """When tide plans make another figure of a queue's quota than its base: from when, to when, and by which plans."""
 
-from __future__ import annotations
-
 import datetime as dt
 from collections.abc import Sequence
 from dataclasses import dataclass, replace

@@ -14,8 +14,6 @@ The rules are **monotone**: an edit may not create or enlarge a breach. After a 
 without an edit, and lowering must still work.
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """The trees of clusters as the sum rules look at them: one query for all, whatever their size."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Iterable
 from typing import Any

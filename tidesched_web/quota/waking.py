@@ -1,7 +1,5 @@
 """Sending the message that wakes the push; losing it only costs time, the rows stay."""
 
-from __future__ import annotations
-
 import logging
 
 from tidesched_web.celery import app

@@ -4,8 +4,6 @@ Added up by the database from the hours that were rolled up. An hour in which no
 in use then is not known, so it is counted neither as use nor as time.
 """
 
-from __future__ import annotations
-
 import datetime as dt
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field

@@ -1,8 +1,6 @@
 # ruff: noqa: S608  # statements of constants alone
 """Clusters with their newest session and what waits for a person: the frame of each page, and the list of clusters."""
 
-from __future__ import annotations
-
 from copy import copy
 from dataclasses import dataclass
 from typing import Final

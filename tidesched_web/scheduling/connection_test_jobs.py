@@ -1,7 +1,5 @@
 """Connection tests run in a worker: where sessions run, so that they see what sessions will see."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from django.utils import timezone

@@ -6,8 +6,6 @@ it is: the sessions are woken by ``drawn``, the reclaims made by `ReclaimMaker.D
 log. All of it lies before the cluster's first moment.
 """
 
-from __future__ import annotations
-
 import datetime as dt
 import math
 import random

@@ -1,7 +1,5 @@
 """What lists and pages of gangs show beside the gangs' own rows: evictions, promises of their queue, granted queues."""
 
-from __future__ import annotations
-
 import datetime as dt
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace

@@ -1,7 +1,5 @@
 """Why a session decides and shows, but sends nothing: the one order of the reasons, for sessions and for pages."""
 
-from __future__ import annotations
-
 import datetime as dt
 import enum
 from collections.abc import Mapping

@@ -3,8 +3,6 @@
 Only tenants that the caller belongs to are counted, whatever else the caller may see.
 """
 
-from __future__ import annotations
-
 import datetime as dt
 from collections.abc import Iterable
 from dataclasses import dataclass, field

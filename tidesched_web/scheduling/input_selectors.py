@@ -1,7 +1,5 @@
 """What sessions saw, as it is stored: which inputs there are, and their bytes."""
 
-from __future__ import annotations
-
 import datetime as dt
 from typing import Any
 

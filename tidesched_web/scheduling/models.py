@@ -1,7 +1,5 @@
 """Sessions, what they decided and what came of it, reclaims and usage."""
 
-from __future__ import annotations
-
 from django.db import models
 from django.utils.translation import gettext_lazy as _
 

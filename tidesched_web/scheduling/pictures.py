@@ -4,8 +4,6 @@ A process that reads one input after the other (`Loaded.read`) takes in only wha
 ``what-if`` keeps the latest of the clusters that people look at (`latest`), so that the first question finds it there.
 """
 
-from __future__ import annotations
-
 import datetime as dt
 import gc
 import time

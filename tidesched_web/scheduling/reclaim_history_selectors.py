@@ -4,8 +4,6 @@ A reader sees the cards and the work of their own queues' gangs alone, as on the
 side of such a loss not even the queue. Times are of the cluster's clock. What was cancelled took nothing.
 """
 
-from __future__ import annotations
-
 import datetime as dt
 from dataclasses import dataclass
 from typing import Any

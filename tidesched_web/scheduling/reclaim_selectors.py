@@ -4,8 +4,6 @@ Of the other side of a reclaim a member sees the gang's name alone. A filter fin
 cards only on the caller's own side: what is hidden answers as what does not exist.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 from django.db.models import Exists, OuterRef, Q, QuerySet, Value

@@ -7,8 +7,6 @@ machine makes no pause longer. What it leaves is due in the next one. A gang who
 wait for the end of the pause (`remedy_asking`).
 """
 
-from __future__ import annotations
-
 import datetime as dt
 import logging
 import time

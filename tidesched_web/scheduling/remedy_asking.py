@@ -4,8 +4,6 @@ Asking is bounded: a few gangs of a cluster at a time, each for a short while; w
 by the next refresh of the page. Nothing here loads the engine.
 """
 
-from __future__ import annotations
-
 import logging
 
 from django.core.cache import cache

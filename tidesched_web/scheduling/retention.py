@@ -3,8 +3,6 @@
 Safe to run at any time and twice at once: every step deletes what is beyond a limit and nothing else.
 """
 
-from __future__ import annotations
-
 import datetime as dt
 import logging
 from collections.abc import Callable

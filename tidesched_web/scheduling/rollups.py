@@ -1,7 +1,5 @@
 """Rolling usage up: time-weighted means and maxima of the step function over hours and days of the cluster's clock."""
 
-from __future__ import annotations
-
 import datetime as dt
 
 from django.db import connection

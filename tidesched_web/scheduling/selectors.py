@@ -1,7 +1,5 @@
 """Sessions, decisions, reclaims, usage and alerts that a caller may see."""
 
-from __future__ import annotations
-
 import datetime as dt
 from dataclasses import dataclass
 from typing import Any, NamedTuple

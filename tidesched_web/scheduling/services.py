@@ -1,7 +1,5 @@
 """What people and other parts may ask of scheduling: a session now, the release of a guard, an alert closed."""
 
-from __future__ import annotations
-
 import datetime as dt
 import logging
 

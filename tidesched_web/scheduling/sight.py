@@ -1,7 +1,5 @@
 """A reclaim as a reader may see it: of the other side only the gang's name."""
 
-from __future__ import annotations
-
 from collections.abc import Collection
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Celery tasks. Each one only wakes: the work stands in PostgreSQL, so a message may be lost, late or come twice."""
 
-from __future__ import annotations
-
 import logging
 from typing import Any
 

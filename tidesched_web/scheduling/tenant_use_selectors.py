@@ -4,8 +4,6 @@ The step functions of its queues are cut into even steps by the database: of eac
 is read, so that a picture costs as much whatever the number of sessions was.
 """
 
-from __future__ import annotations
-
 import datetime as dt
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass

@@ -3,8 +3,6 @@
 All cards are physical ones: a slice counts as the part of a board that it is. One query.
 """
 
-from __future__ import annotations
-
 import datetime as dt
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """What the quota tree of a cluster shows, summed by the database: two queries, however many queues there are."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple

@@ -1,7 +1,5 @@
 """Usage of queues: now, with what is borrowed, and over time. Callers pass queues that their reader may see."""
 
-from __future__ import annotations
-
 import datetime as dt
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass

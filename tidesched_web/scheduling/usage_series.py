@@ -1,7 +1,5 @@
 """Sums of step functions: usage of several queues and cards as one series of points."""
 
-from __future__ import annotations
-
 import datetime as dt
 from collections.abc import Iterable, Iterator
 from itertools import groupby

@@ -1,7 +1,5 @@
 """Sending the message that wakes the holder of a cluster; losing it only costs time, the request row stays."""
 
-from __future__ import annotations
-
 import logging
 
 from tidesched_web.celery import app

@@ -1,7 +1,5 @@
 """``python -m tidesched_web.simcluster``: run one simulated cluster."""
 
-from __future__ import annotations
-
 import argparse
 import asyncio
 import fcntl

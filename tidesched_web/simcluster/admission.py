@@ -1,7 +1,5 @@
 """What the API server fills in and refuses, kind by kind."""
 
-from __future__ import annotations
-
 import re
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The cluster's own clock: it runs ``rate`` times as fast as the wall, and stands still while the server is down."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable
 from datetime import UTC, datetime

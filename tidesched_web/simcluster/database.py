@@ -1,7 +1,5 @@
 """The data file of the simulated cluster."""
 
-from __future__ import annotations
-
 import sqlite3
 from pathlib import Path
 

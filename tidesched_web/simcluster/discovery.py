@@ -1,7 +1,5 @@
 """What the server says of itself: versions, groups, resources."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from tidesched_web.simcluster.errors import path_not_found

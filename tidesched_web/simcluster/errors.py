@@ -1,7 +1,5 @@
 """Errors as the API answers them: ``Status`` objects with Kubernetes' own reasons."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from tidesched_web.simcluster.resources import ResourceType

@@ -4,8 +4,6 @@ Source: the Kubernetes documentation of server-side apply. Simpler in one way: e
 Kubernetes merges those that its schemas call ``map`` or ``set`` (none of the applied kinds here has one).
 """
 
-from __future__ import annotations
-
 import copy
 from collections.abc import Iterable
 from typing import Any

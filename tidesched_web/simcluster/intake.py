@@ -1,7 +1,5 @@
 """Workloads and nodes that a client creates: what the world makes of their manifests."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from scheduler_core.model.errors import BadInput

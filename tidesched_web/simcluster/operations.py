@@ -4,8 +4,6 @@ Each function runs inside a transaction of the store and raises before it change
 wrote until then is undone with the attempt.
 """
 
-from __future__ import annotations
-
 import copy
 import secrets
 from typing import Any

@@ -1,7 +1,5 @@
 """Bodies of requests: reading them, RFC 7396 merge patches, and strategic ones as far as conditions need them."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import orjson

@@ -1,7 +1,5 @@
 """Binding, eviction and deletion of pods."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

@@ -1,7 +1,5 @@
 """What a request asks for: the path, the query and the headers, read once."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 
 from starlette.requests import Request

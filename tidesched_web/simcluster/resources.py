@@ -1,7 +1,5 @@
 """The resource types that the simulated cluster serves."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 READ_VERBS = ("get", "list", "watch")

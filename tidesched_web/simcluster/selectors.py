@@ -1,7 +1,5 @@
 """Label and field selectors of list and watch requests."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Mapping
 from typing import Any

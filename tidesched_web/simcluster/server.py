@@ -1,7 +1,5 @@
 """The HTTP server: authentication, dispatch, and the loop that lets time pass."""
 
-from __future__ import annotations
-
 import asyncio
 import base64
 import binascii

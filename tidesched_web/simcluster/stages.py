@@ -1,7 +1,5 @@
 """What a simulated cluster begins as, and who uses it."""
 
-from __future__ import annotations
-
 import math
 import time
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """What can be done to the world; each step can be written down and done again."""
 
-from __future__ import annotations
-
 import msgspec
 
 from scheduler_core.model.node import Node

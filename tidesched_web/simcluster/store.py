@@ -4,8 +4,6 @@ One thread uses it. Everything that one request changes is one transaction: the 
 will see, the row of the write log and the step of the world.
 """
 
-from __future__ import annotations
-
 import copy
 import sqlite3
 import uuid

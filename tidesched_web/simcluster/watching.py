@@ -1,7 +1,5 @@
 """Watches: the ring of changes as a stream."""
 
-from __future__ import annotations
-
 import asyncio
 import time
 from collections.abc import AsyncIterator

@@ -1,7 +1,5 @@
 """The append-only log of every write that the cluster received: what a crash test asks afterwards."""
 
-from __future__ import annotations
-
 import hashlib
 import sqlite3
 import time

@@ -1,7 +1,5 @@
 """Carrying out a write request: one transaction for its effect and for its row of the write log."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

@@ -1,7 +1,5 @@
 """What a gang's row says, worked out from a snapshot and what a session decided; no database here."""
 
-from __future__ import annotations
-
 import datetime as dt
 from collections import defaultdict
 from collections.abc import Mapping

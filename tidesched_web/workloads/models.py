@@ -1,7 +1,5 @@
 """Gangs as last seen, their pods and what happened to them."""
 
-from __future__ import annotations
-
 import datetime as dt
 
 from django.db import models

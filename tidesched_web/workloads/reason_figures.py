@@ -5,8 +5,6 @@ any session that writes the row of a waiting gang, as long as no more than `MOST
 the row says that it is newer than the others.
 """
 
-from __future__ import annotations
-
 import datetime as dt
 from typing import Any, NamedTuple
 

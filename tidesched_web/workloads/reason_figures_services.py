@@ -1,7 +1,5 @@
 """Writing the figures of waiting gangs, and of which session they are; `reason_figures` says when."""
 
-from __future__ import annotations
-
 import datetime as dt
 from collections.abc import Mapping
 from typing import Any

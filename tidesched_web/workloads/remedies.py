@@ -3,8 +3,6 @@
 A remedy is worked out outside of the sessions (`scheduling.remedies`): the gang may meanwhile wait for another reason.
 """
 
-from __future__ import annotations
-
 import datetime as dt
 from collections.abc import Mapping
 from typing import Any

@@ -1,7 +1,5 @@
 """For which waiting gangs a remedy is due."""
 
-from __future__ import annotations
-
 import datetime as dt
 from collections.abc import Iterator, Sequence
 from itertools import zip_longest

@@ -1,7 +1,5 @@
 """Writing what would help waiting gangs."""
 
-from __future__ import annotations
-
 import datetime as dt
 from typing import Any
 

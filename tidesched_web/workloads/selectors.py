@@ -1,7 +1,5 @@
 """Gangs that a caller may see: those in the queues of their tenants, and misdirected ones of their namespaces."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, NamedTuple

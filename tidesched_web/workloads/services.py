@@ -1,7 +1,5 @@
 """Writing gangs, their pods and their timelines: only what changed since the last session."""
 
-from __future__ import annotations
-
 import datetime as dt
 from collections.abc import Iterable, Mapping
 

@@ -1,7 +1,5 @@
 """What of a gang's reason a reader may see who does not see every queue."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Collection, Mapping
 from typing import Any

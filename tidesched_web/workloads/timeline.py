@@ -1,7 +1,5 @@
 """Which points a session adds to a gang's timeline."""
 
-from __future__ import annotations
-
 import datetime as dt
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Who waits for a card type now, and who waited at a moment of the past, and why."""
 
-from __future__ import annotations
-
 import datetime as dt
 from collections.abc import Collection
 from typing import Any

@@ -4,8 +4,6 @@ The secret of a link is shown once, to its maker, and stored as a hash. It works
 next link of the same account ends it.
 """
 
-from __future__ import annotations
-
 import datetime as dt
 from collections.abc import Collection, Mapping
 

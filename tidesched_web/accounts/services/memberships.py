@@ -1,7 +1,5 @@
 """Who belongs to a tenant, and as what."""
 
-from __future__ import annotations
-
 from django.db import transaction
 from django.utils import timezone
 from django.utils.translation import gettext as _

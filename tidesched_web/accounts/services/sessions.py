@@ -1,7 +1,5 @@
 """Sessions of the console: so many of one account at a time, and none that is over."""
 
-from __future__ import annotations
-
 from importlib import import_module
 from typing import Any
 

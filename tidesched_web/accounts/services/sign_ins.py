@@ -5,8 +5,6 @@ a minute, one for each address and limit that it ran into; the rest is counted i
 the counts once a minute. So a million tries cost the log a handful of entries.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Mapping
 from functools import cache as once

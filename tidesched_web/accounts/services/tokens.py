@@ -1,7 +1,5 @@
 """Bearer tokens of platforms."""
 
-from __future__ import annotations
-
 import datetime as dt
 from collections.abc import Iterable
 

@@ -1,7 +1,5 @@
 """Accounts: make, change, switch off. An installation always keeps one admin who can sign in."""
 
-from __future__ import annotations
-
 from collections.abc import Collection
 from typing import Any
 from uuid import uuid4

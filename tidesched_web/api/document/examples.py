@@ -3,8 +3,6 @@
 Each is a component, named like its schema. They tell one small story of tenant acme, its queues and their cards.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

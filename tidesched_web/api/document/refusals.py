@@ -1,7 +1,5 @@
 """The refusals of an operation: a component for each status, worked out from what it takes and who may call it."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from tidesched_web.api.problem_json import CONTENT_TYPE

@@ -1,7 +1,5 @@
 """What a body is refused for and its serializer alone does not say: other members, blanks, zero bytes."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

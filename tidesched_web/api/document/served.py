@@ -3,8 +3,6 @@
 It depends on nothing but the source, so a process makes it at the first request and never again.
 """
 
-from __future__ import annotations
-
 import hashlib
 import threading
 from typing import Any

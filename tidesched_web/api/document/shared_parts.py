@@ -1,7 +1,5 @@
 """Parts that many operations have, each a component: parameters, and the headers of answers of success."""
 
-from __future__ import annotations
-
 import json
 from collections import Counter
 from typing import Any

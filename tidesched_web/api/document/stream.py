@@ -1,7 +1,5 @@
 """The operation of the event stream, which is no view of the framework and so describes itself here."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from tidesched_web.accounts.stream_selectors import MAY_LISTEN

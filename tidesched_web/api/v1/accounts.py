@@ -1,7 +1,5 @@
 """`members` and `tokens`."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import django_filters

@@ -1,7 +1,5 @@
 """`alerts`: what a person should know of, one row for each condition until it ends."""
 
-from __future__ import annotations
-
 import django_filters
 from django.db.models import Q, QuerySet
 from drf_spectacular.utils import extend_schema

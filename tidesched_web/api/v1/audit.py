@@ -1,7 +1,5 @@
 """`audit`: who did what, as a list, as NDJSON and as CSV."""
 
-from __future__ import annotations
-
 import csv
 import io
 from collections.abc import AsyncIterator, Iterator

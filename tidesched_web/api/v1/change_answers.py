@@ -3,8 +3,6 @@
 Where approval is due the answer is 202 with the change instead; with ``?dry_run=true`` it is the plan.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 

@@ -1,7 +1,5 @@
 """`quota-changes`: drafts, their plans, and what becomes of them."""
 
-from __future__ import annotations
-
 from http import HTTPStatus
 from typing import Any
 

@@ -1,7 +1,5 @@
 """`clusters`, `card-types`, `nodes` and a cluster's `policy/`."""
 
-from __future__ import annotations
-
 import difflib
 from typing import Any
 

@@ -1,7 +1,5 @@
 """`clusters`: connect, test, replace, disconnect; and a cluster's settings."""
 
-from __future__ import annotations
-
 import functools
 from typing import Any
 

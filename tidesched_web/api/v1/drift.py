@@ -1,7 +1,5 @@
 """`drift`: objects of a cluster that differ from what was written, and what is decided about them."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import django_filters

@@ -1,7 +1,5 @@
 """`jobs`: work that outlasts a request, with its progress and its result."""
 
-from __future__ import annotations
-
 import django_filters
 from django.db.models import QuerySet
 from drf_spectacular.utils import extend_schema

@@ -1,7 +1,5 @@
 """`tenants`, `projects` and `business-lines`: who the cards are for."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any, ClassVar
 

@@ -1,7 +1,5 @@
 """`queues`, `priority-classes` and `grants`."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import django_filters

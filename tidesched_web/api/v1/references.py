@@ -1,7 +1,5 @@
 """Objects that a body names: by id, or by slug or name, among those that the caller sees."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from django.db.models import QuerySet

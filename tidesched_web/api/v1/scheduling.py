@@ -1,7 +1,5 @@
 """`sessions` with their `decisions/`, `reclaims` and `usage`."""
 
-from __future__ import annotations
-
 import datetime as dt
 from collections.abc import Callable
 from typing import ClassVar

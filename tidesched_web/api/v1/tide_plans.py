@@ -1,7 +1,5 @@
 """`tide-plans`: quota by the clock. Every write is a change of the tree: planned, checked, approved where due."""
 
-from __future__ import annotations
-
 import datetime as dt
 from dataclasses import dataclass
 from typing import Any

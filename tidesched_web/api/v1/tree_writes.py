@@ -1,7 +1,5 @@
 """POST, PATCH and DELETE of the objects of a cluster's tree, each as a change that is carried out at once."""
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Callable
 from typing import Any, ClassVar

@@ -1,7 +1,5 @@
 """`users`: accounts, their invitations and new passwords, switching off and on."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import django_filters

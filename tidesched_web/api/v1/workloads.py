@@ -1,7 +1,5 @@
 """`gangs` with their `pods/` and `timeline/`."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from typing import Any
 

@@ -3,8 +3,6 @@
 What remains to be done afterwards stands in rows (the objects of the change), so a crash at any line loses nothing.
 """
 
-from __future__ import annotations
-
 import datetime as dt
 from collections.abc import Mapping, Sequence
 from typing import Any

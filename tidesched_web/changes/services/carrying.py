@@ -4,8 +4,6 @@ A change is *applied* when the cluster has all its objects. No transaction is op
 step may be done twice. A claim that ran out is free, so a worker that died only costs time.
 """
 
-from __future__ import annotations
-
 import datetime as dt
 from collections import Counter
 from collections.abc import Iterable

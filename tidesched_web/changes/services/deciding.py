@@ -1,7 +1,5 @@
 """What people decide about a change: approve, reject, cancel, try again, roll back."""
 
-from __future__ import annotations
-
 from django.db import transaction
 from django.utils import timezone
 from django.utils.translation import gettext as _

@@ -1,7 +1,5 @@
 """The demo's intent, made once in one transaction: what people change in it afterwards is theirs."""
 
-from __future__ import annotations
-
 import datetime as dt
 from collections import Counter, defaultdict
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """What people did in the demo before its first visitor came: accounts, a change that waits, a queue edited by hand."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 

@@ -1,7 +1,5 @@
 """Drafts: made on the tree of now, edited by their author, planned as often as a reader looks."""
 
-from __future__ import annotations
-
 import datetime as dt
 from collections.abc import Mapping
 from typing import Any

@@ -3,8 +3,6 @@
 Level-triggered: each sweep looks at what the timelines of the named gangs say by now. It may run twice.
 """
 
-from __future__ import annotations
-
 import datetime as dt
 from typing import Any
 

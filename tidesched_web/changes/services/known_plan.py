@@ -4,8 +4,6 @@ It is of one state of the change and of the tree, for readers with the same sigh
 in use, and which tide layer is open, may be so much older. A decision about a change plans it anew.
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Callable, Mapping
 from typing import Any, Final

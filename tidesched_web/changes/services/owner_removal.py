@@ -1,7 +1,5 @@
 """Deleting a project or tenant that has queues or quotas: changes of trees, with plan, approval and rollback."""
 
-from __future__ import annotations
-
 from typing import Any, Final
 
 from django.utils.translation import gettext as _

@@ -1,7 +1,5 @@
 """What edits would do: differences, objects, errors, warnings, who has to approve. Nothing is written."""
 
-from __future__ import annotations
-
 import datetime as dt
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping

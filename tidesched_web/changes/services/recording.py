@@ -1,7 +1,5 @@
 """State changes of a change: conditional, counted, audited, announced."""
 
-from __future__ import annotations
-
 import datetime as dt
 from collections.abc import Iterable
 from typing import Any, Final

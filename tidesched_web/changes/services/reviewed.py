@@ -1,7 +1,5 @@
 """What a person looked at before a decision, and what was edited since. The decision is bound to it."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """A plan as its reader may see it, with the impact. Call it outside of transactions: the impact is waited for."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from tidesched_web.changes.impact import ask

@@ -1,7 +1,5 @@
 """The sweep: whatever a message lost or a crash left half done stands in rows, and is found here."""
 
-from __future__ import annotations
-
 import logging
 
 from django.conf import settings

@@ -1,7 +1,5 @@
 """The whole tree of a cluster at once: what a file would change, and the one change that makes the tree say so."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from django.db import transaction

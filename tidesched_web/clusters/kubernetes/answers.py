@@ -4,8 +4,6 @@ The bounds are far above what an API server sends: it gives a list in pages of 5
 none larger than 1.5 MiB, and pods and nodes of large clusters have 10 to 60 KiB each.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Final

@@ -1,7 +1,5 @@
 """The warm picture of a cluster that sessions decide on."""
 
-from __future__ import annotations
-
 import logging
 import sys
 import threading

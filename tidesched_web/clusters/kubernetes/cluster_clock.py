@@ -1,7 +1,5 @@
 """The time of a cluster, as its own server has it."""
 
-from __future__ import annotations
-
 import threading
 import time
 from dataclasses import dataclass

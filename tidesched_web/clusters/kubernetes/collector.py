@@ -5,8 +5,6 @@ a list of a large cluster takes twice its time. So it looks seldom by itself, an
 waits: between two sessions.
 """
 
-from __future__ import annotations
-
 import gc
 import threading
 import time

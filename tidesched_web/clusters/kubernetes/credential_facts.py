@@ -1,7 +1,5 @@
 """What can be said of credentials without telling them: whose they are, until when, and the authority's fingerprint."""
 
-from __future__ import annotations
-
 import base64
 import binascii
 import datetime as dt

@@ -4,8 +4,6 @@ The time-out of a socket begins anew with each byte: a byte every four seconds w
 of an answer, in the sizes of its pieces or in its body. So one thread of the process ends what is overdue.
 """
 
-from __future__ import annotations
-
 import contextlib
 import os
 import threading

@@ -1,7 +1,5 @@
 """Connections that look at whom they are connected to, since a name may lead anywhere by the time it is used."""
 
-from __future__ import annotations
-
 import ipaddress
 import socket
 from typing import Any

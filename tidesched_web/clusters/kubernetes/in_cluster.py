@@ -1,7 +1,5 @@
 """The service account of the pod that TideSched itself runs in."""
 
-from __future__ import annotations
-
 import os
 import threading
 import time

@@ -4,8 +4,6 @@ A restored back-up or a second installation has a database of its own, so its ro
 object can: it holds the installation's id, and only its holder may schedule until it has expired.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any

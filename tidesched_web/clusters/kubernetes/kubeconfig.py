@@ -4,8 +4,6 @@ The Kubernetes client's own loader runs programs (``exec``) and opens files (``t
 uploaded file names. This one takes inline data only, and refuses every key that it does not know.
 """
 
-from __future__ import annotations
-
 import base64
 import binascii
 from collections.abc import Mapping

@@ -1,7 +1,5 @@
 """The objects that TideSched writes, as Kubernetes has them."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections.abc import Iterable, Mapping

@@ -1,7 +1,5 @@
 """What came of a write: a value, since most of these answers are expected."""
 
-from __future__ import annotations
-
 import enum
 from dataclasses import dataclass
 from typing import Any

@@ -7,8 +7,6 @@ another value of it may be taken even where another co-owns the old one; one tha
 Source: Kubernetes documentation of server-side apply (field management, conflicts).
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass

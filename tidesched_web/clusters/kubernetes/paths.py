@@ -1,7 +1,5 @@
 """Paths of the kinds that are read and written."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 

@@ -1,7 +1,5 @@
 """What an API server sends, without NUL: Kubernetes takes it in annotations and messages, PostgreSQL in no text."""
 
-from __future__ import annotations
-
 import re
 from typing import Any
 

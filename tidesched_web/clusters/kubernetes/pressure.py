@@ -1,7 +1,5 @@
 """Many requests at once: never more than the server bears, and no more at all once it serves none."""
 
-from __future__ import annotations
-
 import dataclasses
 import random
 import threading

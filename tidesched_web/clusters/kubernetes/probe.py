@@ -1,7 +1,5 @@
 """The connection test: can the cluster be reached, is it what a mode needs, and may TideSched do what it would do."""
 
-from __future__ import annotations
-
 import datetime as dt
 import ssl
 import time

@@ -3,8 +3,6 @@
 `python -m tidesched_web.clusters.kubernetes.rbac manifests|chart MODE`, or `… page`, prints a generated file.
 """
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Iterable
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """List and watch one kind, for as long as asked: the events of one kind in order, without a gap."""
 
-from __future__ import annotations
-
 import logging
 import random
 import threading

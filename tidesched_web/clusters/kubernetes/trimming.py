@@ -1,7 +1,5 @@
 """What is kept of an object: at a hundred thousand pods every annotation that is not read would be kept so often."""
 
-from __future__ import annotations
-
 from typing import Any
 
 Json = dict[str, Any]

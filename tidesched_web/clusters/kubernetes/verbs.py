@@ -3,8 +3,6 @@
 A request that the adapter makes and that stands in no line here is refused by a real cluster.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 

@@ -1,7 +1,5 @@
 """What a cluster's own Volcano is set to do, and whether its scheduler runs."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import yaml

@@ -4,8 +4,6 @@ Each is guarded (uid, field manager) and idempotent: asked again after an unknow
 Answers are :class:`~tidesched_web.clusters.kubernetes.outcomes.Outcome` values.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

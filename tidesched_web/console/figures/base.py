@@ -1,7 +1,5 @@
 """The layout that all figures share: unit on the axis, direct labels for a legend, hover for all series at a time."""
 
-from __future__ import annotations
-
 import datetime as dt
 import unicodedata
 from typing import Any

@@ -1,7 +1,5 @@
 """The colours of the figures in both themes: those of `static/css/console.css` (a test compares the two)."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 

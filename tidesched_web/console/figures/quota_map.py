@@ -1,7 +1,5 @@
 """Who has how much? A treemap of one card type: service type › tenant › project › queue, filled by the share in use."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass

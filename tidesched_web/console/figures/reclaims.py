@@ -3,8 +3,6 @@
 Cards of several types are added up, so all are physical ones: a slice or share is as high as its part of a card.
 """
 
-from __future__ import annotations
-
 import datetime as dt
 import zlib
 from collections.abc import Mapping, Sequence

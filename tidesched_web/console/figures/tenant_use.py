@@ -1,7 +1,5 @@
 """Was the tenant's quota enough? Inference and training of its queues on top of each other, under their quota."""
 
-from __future__ import annotations
-
 import datetime as dt
 from collections.abc import Iterable, Sequence
 

@@ -1,7 +1,5 @@
 """Where in the tide are we? Inference and training under the hardware line, and below them what waits."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Would the plan have fitted? Quota by the hour of the week against what was in use at these hours in the past."""
 
-from __future__ import annotations
-
 import datetime as dt
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

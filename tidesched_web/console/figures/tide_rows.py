@@ -1,7 +1,5 @@
 """The tide as even samples of its step functions: all card types as physical cards, or one as it is counted."""
 
-from __future__ import annotations
-
 import datetime as dt
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass

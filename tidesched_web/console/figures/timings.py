@@ -1,7 +1,5 @@
 """How long do sessions take, and in which step? Stacked bars of the newest sessions, the present on the right."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """Was the quota right? A queue's use of one card type as a step line against its quota."""
 
-from __future__ import annotations
-
 import datetime as dt
 from collections.abc import Sequence
 from dataclasses import dataclass

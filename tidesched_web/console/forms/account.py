@@ -1,7 +1,5 @@
 """Forms of the account pages: sign-in, password, profile."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from allauth.account.forms import LoginForm

@@ -1,7 +1,5 @@
 """The filters of the audit log, under the names that the REST API gives them, and the forms of its segments."""
 
-from __future__ import annotations
-
 import datetime as dt
 import re
 from collections.abc import Iterable

@@ -1,7 +1,5 @@
 """Filters by moments, and with bounds of time under the names that the REST API gives them: `from` and `to`."""
 
-from __future__ import annotations
-
 import datetime as dt
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Forms and filters of card types, priority classes and namespace grants."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import Any
 

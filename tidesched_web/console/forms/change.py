@@ -1,7 +1,5 @@
 """The forms of a change: how it is applied, and a reason for what is done to it."""
 
-from __future__ import annotations
-
 import datetime as dt
 from collections.abc import Iterator
 from typing import Any

@@ -1,7 +1,5 @@
 """Forms of connections: a kubeconfig, address and token, or the own pod; and of a cluster's settings."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from django import forms

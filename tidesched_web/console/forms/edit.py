@@ -1,7 +1,5 @@
 """What the forms that change something share: their look, the reason, and the service's refusals at their fields."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from typing import Any
 

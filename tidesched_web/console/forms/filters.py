@@ -1,7 +1,5 @@
 """The filters of the lists: they live in the address, show as chips, and pass over what they do not know."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass

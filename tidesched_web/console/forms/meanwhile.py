@@ -5,8 +5,6 @@ Who typed nothing into it gets what is there now; where both changed it, both ar
 form then rests on the version of now: sent again, it is saved.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any

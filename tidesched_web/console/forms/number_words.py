@@ -1,7 +1,5 @@
 """What is said of a number that a form does not take: the field, what was typed, and what would be right."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from django import forms

@@ -1,7 +1,5 @@
 """Forms and filters of tenants, projects and business lines."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The form of the pause switch."""
 
-from __future__ import annotations
-
 from django import forms
 from django.utils.translation import gettext_lazy as _
 

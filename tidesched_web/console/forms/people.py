@@ -1,7 +1,5 @@
 """Forms and filters of accounts and members."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from django import forms

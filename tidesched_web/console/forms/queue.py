@@ -1,7 +1,5 @@
 """The forms of a queue: make it, edit it. Card quotas are fields of their own, one for each card type."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any

@@ -1,7 +1,5 @@
 """The filter of "Quota at a time": the moment, and which figures."""
 
-from __future__ import annotations
-
 from django import forms
 from django.utils.translation import gettext_lazy as _
 

@@ -1,7 +1,5 @@
 """The filter of the reclaim history: who gained, who lost, which card, and when by which clock."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The forms of what holds for a whole cluster's quota, and for a whole tenant's."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from django import forms

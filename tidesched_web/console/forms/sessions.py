@@ -1,7 +1,5 @@
 """The filter of the session list."""
 
-from __future__ import annotations
-
 from django import forms
 from django.db.models import Q, QuerySet
 from django.utils.translation import gettext_lazy as _

@@ -1,7 +1,5 @@
 """The filter of the steps of the tide plans."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 from django import forms

@@ -1,7 +1,5 @@
 """The form of a new token."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import Any
 

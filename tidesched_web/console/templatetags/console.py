@@ -1,7 +1,5 @@
 """The building blocks of every page: its frame and addresses, and the libraries of its parts."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from django import template

@@ -1,7 +1,5 @@
 """Numbers, cards and amounts as a person reads them."""
 
-from __future__ import annotations
-
 import datetime as dt
 from collections.abc import Mapping
 from typing import Any

@@ -1,7 +1,5 @@
 """How things look: icons, states, card types and names that are cut."""
 
-from __future__ import annotations
-
 from functools import cache
 
 from django import template

@@ -1,7 +1,5 @@
 """What the management pages say in one word: who depends on what, and what an account is."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from typing import Any
 

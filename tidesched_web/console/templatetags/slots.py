@@ -1,7 +1,5 @@
 """The cells of a node's cards. A page of nodes has hundreds of them, so they are written here and not by a template."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from html import escape  # Django's own also takes lazy texts, at several times the price
 

@@ -1,7 +1,5 @@
 """Moments and durations, by the cluster's clock and by the wall's."""
 
-from __future__ import annotations
-
 import datetime as dt
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The usage bar as SVG, and the lines of a row of the quota tree: made here, since a large page has hundreds."""
 
-from __future__ import annotations
-
 from functools import cache, lru_cache
 from html import escape  # Django's own also takes lazy texts, at several times the price
 from typing import NamedTuple

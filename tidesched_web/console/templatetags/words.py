@@ -1,7 +1,5 @@
 """What is said in words: reasons, reclaims, alerts, entries of the audit log, processes."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

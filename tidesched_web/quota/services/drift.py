@@ -4,8 +4,6 @@ One row for each object until its drift ends; comparing again changes nothing. T
 (the watch cache of the process that holds the cluster), so no list is asked for here.
 """
 
-from __future__ import annotations
-
 import datetime as dt
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace

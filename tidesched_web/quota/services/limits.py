@@ -3,8 +3,6 @@
 A level: queues that were pushed with other limits than they would be pushed with now are pushed again.
 """
 
-from __future__ import annotations
-
 import time
 
 from tidesched_web.clusters.models import Cluster

@@ -1,7 +1,5 @@
 """Tenants, projects and business lines: who the cards are for."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from typing import Any, TypeVar
 

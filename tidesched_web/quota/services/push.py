@@ -9,8 +9,6 @@ The quota that is sent is the **effective** one: the base as people set it, with
 open now. It is worked out anew at each push from the clock alone, so a tick that was missed is made good by the next.
 """
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field

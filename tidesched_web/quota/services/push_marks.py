@@ -1,7 +1,5 @@
 """Writing down what came of a push: one statement for a batch, and only for rows that stand otherwise than before."""
 
-from __future__ import annotations
-
 import datetime as dt
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field

@@ -9,8 +9,6 @@ opened and closed only at the version that was read, and what it should be is as
 where another write came in between, this one is ``OVERTAKEN``, and both are read again.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from typing import Any
 

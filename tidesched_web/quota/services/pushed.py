@@ -1,7 +1,5 @@
 """Remembering what was written to a cluster: the middle column of drift."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any

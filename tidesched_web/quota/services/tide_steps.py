@@ -4,8 +4,6 @@ A step is written where its figure is sent and never edited, but for the answer:
 the cluster is the same step when it is sent again.
 """
 
-from __future__ import annotations
-
 import datetime as dt
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Raising and resolving alerts: one open alert per cluster (None: the platform) and key, from its rise to its end."""
 
-from __future__ import annotations
-
 import datetime as dt
 from collections.abc import Mapping
 from typing import Any

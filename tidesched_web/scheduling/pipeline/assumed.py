@@ -4,8 +4,6 @@ An assumption ends when the cache shows what was written (or that the object is 
 ``EXPIRE_SECONDS`` after the write: then the cache is believed again.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Binding gangs: all members, or what was bound is taken back as an act of its own that is recorded first."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Sequence
 
 import msgspec

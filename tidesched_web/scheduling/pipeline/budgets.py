@@ -1,7 +1,5 @@
 """Disruption budgets of a whole reclaim: in a dry run each pod passes by itself, although all together do not."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Sequence
 

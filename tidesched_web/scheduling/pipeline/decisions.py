@@ -4,8 +4,6 @@ A row's life: *decided* (surely not sent to the cluster), *sending* (it may have
 *superseded*. Bulk paths: COPY in, one ``UPDATE … FROM unnest`` for the outcomes of a batch.
 """
 
-from __future__ import annotations
-
 import datetime as dt
 from collections.abc import Iterable, Sequence
 from typing import Any

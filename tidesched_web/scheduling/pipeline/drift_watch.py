@@ -3,8 +3,6 @@
 Belongs to the process that holds the cluster; sessions do not wait for it, and it goes on while they cannot run.
 """
 
-from __future__ import annotations
-
 import threading
 import time
 from collections.abc import Mapping

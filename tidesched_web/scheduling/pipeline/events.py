@@ -1,7 +1,5 @@
 """Events on PodGroups and pods: one for each object and reason, counted on where its numbers have changed."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 
 import msgspec

@@ -5,8 +5,6 @@ lost anything; one that says no in the middle leaves a recorded partial reclaim 
 their gang through their controller, and the next session decides anew with what is there.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 
 import msgspec

@@ -8,8 +8,6 @@ over passes the same place unharmed.
 Only work that binds or evicts reaches a place: a session that merely looks, or tells how things stand, passes by.
 """
 
-from __future__ import annotations
-
 import os
 import signal
 import threading

@@ -1,7 +1,5 @@
 """``status.running``, ``succeeded``, ``failed`` of PodGroups: one write for a gang, however many of its pods moved."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 
 from tidesched_web.clusters.kubernetes.cache import GangCounts

@@ -3,8 +3,6 @@
 Budgets count in minutes of the cluster's clock, over what was really sent, so they survive a restart.
 """
 
-from __future__ import annotations
-
 import datetime as dt
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Keeping what each session saw, so that it can be run again; inside a byte budget per cluster."""
 
-from __future__ import annotations
-
 import msgspec
 from django.db import connection
 

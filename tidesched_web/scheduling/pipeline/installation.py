@@ -1,7 +1,5 @@
 """Who this installation is, as other installations see it in a cluster's Lease."""
 
-from __future__ import annotations
-
 import os
 import secrets
 from functools import cache

@@ -1,7 +1,5 @@
 """Recording the nodes and card types that a cluster has, and the alerts that follow from them."""
 
-from __future__ import annotations
-
 import datetime as dt
 import time
 from collections.abc import Mapping

@@ -4,8 +4,6 @@ Expiry is by the database's clock; the holder measures its own share of it by a 
 so it never believes in a lease for longer than the database does.
 """
 
-from __future__ import annotations
-
 import logging
 import threading
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """The scheduler's memory in PostgreSQL: one row a cluster, written in the transaction of the session that made it."""
 
-from __future__ import annotations
-
 import datetime as dt
 import hashlib
 import logging

@@ -1,7 +1,5 @@
 """``status.nominatedNodeName`` of pods for which room is being made: a level, brought to what a session decided."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 from tidesched_web.clusters.kubernetes.outcomes import Outcome as Answer

@@ -4,8 +4,6 @@ Two workers, a restart, a list instead of a watch: each of them finds the row of
 where the cluster names it; a name that comes later (an event that was still under way) is entered later, and audited.
 """
 
-from __future__ import annotations
-
 import datetime as dt
 import time
 from collections.abc import Iterable

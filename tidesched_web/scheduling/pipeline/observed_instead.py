@@ -3,8 +3,6 @@
 The session that counts is the newest one that still saw the pods running: it decided on the same ground.
 """
 
-from __future__ import annotations
-
 from collections import deque
 from collections.abc import Collection
 from dataclasses import dataclass

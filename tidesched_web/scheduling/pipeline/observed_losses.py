@@ -4,8 +4,6 @@ It does where its job says so (a policy for PodEvicted that aborts, restarts or 
 pods than its minimum stay. Then the work of each member since its last start is lost, and counted once. No database.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """The rows of evictions by others: reclaims with their victims, each pod once, and their audit entries."""
 
-from __future__ import annotations
-
 import datetime as dt
 import time
 from collections.abc import Collection, Iterable

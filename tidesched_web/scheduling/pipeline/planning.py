@@ -1,7 +1,5 @@
 """What a result asks of the cluster, as drafts of decisions."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any

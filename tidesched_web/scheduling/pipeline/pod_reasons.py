@@ -4,8 +4,6 @@ A level, brought to the code of the gang's reason; new numbers under the same co
 What has waited shortest comes first, since its owner has just looked.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Final
 

@@ -5,8 +5,6 @@ brought into it. What another manager has set on it stays theirs. A PodGroup bel
 cluster collects it with that owner; those of a ReplicaSet that was scaled to nothing are deleted here.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 
 import msgspec

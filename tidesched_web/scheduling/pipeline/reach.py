@@ -1,7 +1,5 @@
 """What keeps a cluster from its sessions: shown on the pages and as an alert, from the watches alone."""
 
-from __future__ import annotations
-
 import datetime as dt
 from collections.abc import Sequence
 from dataclasses import dataclass, field

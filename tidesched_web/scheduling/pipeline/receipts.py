@@ -3,8 +3,6 @@
 Quota and use of the queues that gain or lose, before and after; what the victims cost and what other gangs would have.
 """
 
-from __future__ import annotations
-
 import datetime as dt
 from collections.abc import Mapping, Sequence
 from typing import Any

@@ -1,7 +1,5 @@
 """Reclaims as rows: written and audited with the session that decided them, then followed until the reclaimer runs."""
 
-from __future__ import annotations
-
 import datetime as dt
 from collections.abc import Iterable, Sequence
 from typing import Any

@@ -1,7 +1,5 @@
 """The work itself: one row a cluster says when its next session is due. Messages and watches only wake earlier."""
 
-from __future__ import annotations
-
 import datetime as dt
 
 from django.db import connection

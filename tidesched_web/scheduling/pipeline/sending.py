@@ -4,8 +4,6 @@ What a batch did is marked right after it. A write without an answer stays *send
 Where the server serves no request, or asks for rest for too long, the session ends there in the same way.
 """
 
-from __future__ import annotations
-
 import datetime as dt
 from collections.abc import Callable, Sequence
 

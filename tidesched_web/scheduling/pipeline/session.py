@@ -1,7 +1,5 @@
 """One session of one cluster, step by step. Everything that it wants from the cluster stands in PostgreSQL first."""
 
-from __future__ import annotations
-
 import datetime as dt
 import time
 

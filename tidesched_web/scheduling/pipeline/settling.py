@@ -4,8 +4,6 @@ The gang is the unit. Binds: none made → decided anew; some → finished, or t
 made → cancelled; some → finished. What is only shown (status, events) is decided anew anyway.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 
 import msgspec

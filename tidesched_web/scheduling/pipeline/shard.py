@@ -1,7 +1,5 @@
 """The session thread of one cluster, in the process that holds its lease."""
 
-from __future__ import annotations
-
 import logging
 import threading
 import time

@@ -1,7 +1,5 @@
 """The clusters that this process schedules: taking leases, renewing them, and the watchdog that ends the process."""
 
-from __future__ import annotations
-
 import logging
 import os
 import secrets

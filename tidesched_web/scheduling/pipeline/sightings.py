@@ -4,8 +4,6 @@ Nothing is guessed. Who evicted is read off the pod's own conditions; for whom, 
 the one gang that is nominated to the node at that time. Where that leaves a doubt, none is named.
 """
 
-from __future__ import annotations
-
 import re
 import threading
 import time

@@ -3,8 +3,6 @@
 These are levels, not acts: what was not sent is decided anew from what the cluster shows.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any

@@ -4,8 +4,6 @@ The numbers hang together: a request that leaves just after a check of the lease
 later, so a check asks for that much, plus skew, to be left.
 """
 
-from __future__ import annotations
-
 import os
 import time
 

@@ -1,7 +1,5 @@
 """Recording usage as a step function: a row for each queue and card where a figure changed, and the newest point."""
 
-from __future__ import annotations
-
 import datetime as dt
 
 import msgspec

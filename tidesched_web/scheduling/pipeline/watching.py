@@ -3,8 +3,6 @@
 Runs in the session thread between sessions, and goes on while no session can run. Nothing here asks the cluster.
 """
 
-from __future__ import annotations
-
 import logging
 import time
 

@@ -1,7 +1,5 @@
 """What the steps of one session hand on to each other."""
 
-from __future__ import annotations
-
 import datetime as dt
 import time
 from typing import Any

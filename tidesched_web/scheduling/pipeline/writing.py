@@ -1,7 +1,5 @@
 """What a session decided, written to PostgreSQL before anything of it is sent."""
 
-from __future__ import annotations
-
 from django.db import transaction
 from django.db.models import Max
 from django.utils import timezone

@@ -1,7 +1,5 @@
 """`manage.py token create | list | revoke`: tokens for platforms."""
 
-from __future__ import annotations
-
 from argparse import ArgumentParser
 from typing import Any
 

@@ -1,7 +1,5 @@
 """`manage.py user create | password`: accounts."""
 
-from __future__ import annotations
-
 import getpass
 import os
 import sys

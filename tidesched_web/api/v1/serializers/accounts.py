@@ -1,7 +1,5 @@
 """Tenants, projects, members and tokens as the API shows them."""
 
-from __future__ import annotations
-
 import datetime as dt
 from typing import Any
 

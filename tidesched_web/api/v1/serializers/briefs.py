@@ -1,7 +1,5 @@
 """Small forms of objects, for use inside others: enough to show them and to ask for more."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from drf_spectacular.types import OpenApiTypes

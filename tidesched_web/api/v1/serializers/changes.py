@@ -1,7 +1,5 @@
 """Changes of quota as the API shows and takes them."""
 
-from __future__ import annotations
-
 import datetime as dt
 from typing import Any
 

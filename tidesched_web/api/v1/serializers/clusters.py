@@ -1,7 +1,5 @@
 """Clusters, card types, nodes and policies as the API shows them. Credentials have no field here."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from drf_spectacular.utils import extend_schema_field

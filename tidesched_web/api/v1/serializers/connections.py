@@ -1,7 +1,5 @@
 """How clusters are reached. Secrets are taken in; no document has a field for one."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from drf_spectacular.utils import extend_schema_field

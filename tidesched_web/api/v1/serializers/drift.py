@@ -1,7 +1,5 @@
 """Drift as the API shows it."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from rest_framework import serializers

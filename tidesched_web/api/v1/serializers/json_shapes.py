@@ -4,8 +4,6 @@
 hold maps of the one before. No shape refers to itself, so that a reader knows how deep a document can be.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 Shape = dict[str, Any]

@@ -1,7 +1,5 @@
 """What is sent to make or change tenants, projects, business lines and members."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from drf_spectacular.utils import extend_schema_field

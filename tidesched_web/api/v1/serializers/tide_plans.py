@@ -1,7 +1,5 @@
 """Tide plans as the API shows and takes them."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from drf_spectacular.utils import extend_schema_field

@@ -3,8 +3,6 @@
 An edit is a merge patch (RFC 7386): null takes a figure away, what is left out stays.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 from tidesched_web.api.v1.serializers.json_shapes import Shape, closed, list_of, optional, or_null, ref

@@ -1,7 +1,5 @@
 """Gangs as the API shows them."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from django.utils import timezone

@@ -1,7 +1,5 @@
 """`manage.py audit …`: does every chain still hold; signed heads; segments that are sealed, exported and dropped."""
 
-from __future__ import annotations
-
 import datetime as dt
 import sys
 from argparse import ArgumentParser

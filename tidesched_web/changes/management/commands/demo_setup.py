@@ -1,7 +1,5 @@
 """``manage.py demo_setup``: the demo's cluster, tenants, queues and quotas, and their push to the simulated cluster."""
 
-from __future__ import annotations
-
 import time
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """`manage.py tree export | diff | apply`: the intent of a cluster as one YAML file, for a repository of one's own."""
 
-from __future__ import annotations
-
 import sys
 from argparse import ArgumentParser
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Write documents of a tree into their rows, under the lock of the tree, and say what the audit log has to tell."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 from django.db import connection

@@ -1,7 +1,5 @@
 """Card types that are declared, priority classes, tide plans."""
 
-from __future__ import annotations
-
 from decimal import Decimal
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Which namespaces may use which queues."""
 
-from __future__ import annotations
-
 from django.db.models import F, Q
 
 from tidesched_web.changes.services.writing.rows import Rows

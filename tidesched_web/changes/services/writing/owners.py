@@ -1,7 +1,5 @@
 """Tenants, projects and business lines."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

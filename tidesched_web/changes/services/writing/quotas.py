@@ -1,7 +1,5 @@
 """Card, cpu and memory figures of queues, projects and tenants: one statement for all of a change."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

@@ -1,7 +1,5 @@
 """`manage.py credentials check | rotate`: the keys that encrypt what TideSched knows of clusters."""
 
-from __future__ import annotations
-
 from argparse import ArgumentParser
 from typing import Any
 

@@ -1,7 +1,5 @@
 """``manage.py session replay ID``: run a stored session again and compare; ``session show ID``: its input's figures."""
 
-from __future__ import annotations
-
 import json
 from argparse import ArgumentParser
 from typing import Any
