@@ -121,5 +121,8 @@ def ensure_default_priority_classes(*, cluster: Cluster, actor: str = "tests") -
 def write_tide_plan(
     *, cluster: Cluster, name: str, document: Mapping[str, Any] | None, actor: str = "tests", reason: str = ""
 ) -> TidePlan | None:
+    plan = TidePlan.objects.filter(cluster=cluster, name=name).first()
+    if document is not None and plan is not None:  # the document is the whole plan
+        document = {**document, "exceptions": dict.fromkeys(plan.exceptions) | document.get("exceptions", {})}
     write(cluster, {f"tide-plan/{name}": document}, actor=actor, reason=reason)
     return TidePlan.objects.filter(cluster=cluster, name=name).first()

@@ -34,7 +34,7 @@ READERS = {
     },
     "nodes": {"owner": ["east-0", "east-1"], "stranger": ["west-0", "west-1"]},
     "card-types": {"owner": [H200, A100], "admin": [H200, A100, H200, A100]},
-    "priority-classes": {"rival": ["pc-high", "pc-medium", "pc-normal", "pc-low"]},
+    "priority-classes": {"rival": ["pc-high", "pc-low", "pc-medium", "pc-normal"]},
     "gangs": {
         "owner": ["acme/fit", "acme/web"],
         "rival": ["rival/tune"],

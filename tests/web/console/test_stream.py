@@ -7,7 +7,6 @@ import json
 
 import pytest
 from asgiref.sync import async_to_sync, sync_to_async
-from django.db import transaction
 from django.test import AsyncClient, Client
 
 from tests.waiting import PATIENCE, until_async
@@ -21,10 +20,11 @@ from tidesched_web.api.urls import router
 from tidesched_web.api.v1 import scheduling
 from tidesched_web.clusters.models import Cluster
 from tidesched_web.common import live, live_hub
+from tidesched_web.common.live import publish
 from tidesched_web.common.models import ServiceType
 from tidesched_web.jobs.services import cancel, enqueue
+from tidesched_web.quota.events import about_queue
 from tidesched_web.quota.models import Queue
-from tidesched_web.quota.services.recording import record
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -157,11 +157,7 @@ def test_an_event_names_its_object_and_what_changed_to_those_who_see_it(people) 
     Membership.objects.create(user=people["newcomer"], tenant=other)
 
     def close() -> None:
-        with transaction.atomic():
-            record(
-                queue, kind="queue", verb="update", actor="a", label=queue.name, cluster=cluster,
-                tenant_ids=[queue.tenant_id],
-            )  # fmt: skip
+        publish("queues", queue.pk, queue.version, cluster_id=queue.cluster_id, about=about_queue(queue, "update"))
 
     for who, sees in (("admin", True), ("member", True), ("newcomer", False)):
         heard = _said(hear_of(close, user=people[who]))
@@ -180,11 +176,7 @@ def test_a_token_hears_names_of_what_its_scopes_let_it_read(people, scope, named
     queue = Queue.objects.get(name="rank")
 
     def close() -> None:
-        with transaction.atomic():
-            record(
-                queue, kind="queue", verb="update", actor="a", label=queue.name, cluster=queue.cluster,
-                tenant_ids=[queue.tenant_id],
-            )  # fmt: skip
+        publish("queues", queue.pk, queue.version, cluster_id=queue.cluster_id, about=about_queue(queue, "update"))
 
     heard = _said(hear_of(close, headers={"Authorization": f"Bearer {plain}"}))
     assert heard["topic"] == "queues"
