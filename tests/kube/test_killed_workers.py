@@ -25,8 +25,8 @@ from tests.web.pipeline.stage import Stage
 from tidesched_web.accounts.models import BusinessLine
 from tidesched_web.celery import broker_url
 from tidesched_web.quota.models import Queue, SyncState
-from tidesched_web.quota.waking import PUSH_TASK
 from tidesched_web.scheduling.models import ClusterLease, Decision, DecisionState, Reclaim, ReclaimState
+from tidesched_web.waking import PUSH_TASK
 
 pytestmark = [pytest.mark.timeout(600)]
 

@@ -352,12 +352,11 @@ def test_two_processes_that_look_at_once_do_not_give_one_person_two_places(peopl
 
 def test_pushes_and_jobs_wait_in_queues_of_their_own() -> None:
     from tidesched_web.changes import tasks as change_tasks
-    from tidesched_web.changes import waking as change_waking
     from tidesched_web.embedded.processes import workers
     from tidesched_web.quota import tasks as quota_tasks
-    from tidesched_web.quota.waking import PUSH_QUEUE
+    from tidesched_web.waking import PUSH_QUEUE
 
-    assert {quota_tasks.push_pending.queue, change_tasks.sweep.queue, change_waking.PUSH_QUEUE} == {PUSH_QUEUE}
+    assert {quota_tasks.push_pending.queue, change_tasks.sweep.queue} == {PUSH_QUEUE}
     taking = {one.name: one.argv[one.argv.index("--queues") + 1] for one in workers({}) if "--queues" in one.argv}
     assert [name for name, queues in taking.items() if PUSH_QUEUE in queues.split(",")] == ["push"]
     assert taking["push"] == PUSH_QUEUE

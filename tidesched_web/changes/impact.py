@@ -19,8 +19,8 @@ from tidesched_web.jobs import services as jobs
 from tidesched_web.jobs import waiting
 from tidesched_web.jobs.models import Job, JobKind, JobState
 from tidesched_web.jobs.selectors import asked_already, newest_answer, newest_question
-from tidesched_web.jobs.waking import WHAT_IF_QUEUE
 from tidesched_web.scheduling import pictures
+from tidesched_web.waking import WHAT_IF_QUEUE
 
 _log = logging.getLogger(__name__)
 

@@ -9,9 +9,9 @@ from tidesched_web.engine.flood import flood
 from tidesched_web.engine.model import BadInput, BrokenInvariant
 from tidesched_web.engine.what_if import LISTS, Picture, Trial, cut, impact, try_out
 from tidesched_web.jobs.running import Running
-from tidesched_web.jobs.waking import WORK_QUEUE
 from tidesched_web.scheduling import pictures
 from tidesched_web.scheduling.input_selectors import StoredInput, input_of_session
+from tidesched_web.waking import WORK_QUEUE
 
 Row = dict[str, Any]
 

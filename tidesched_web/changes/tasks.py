@@ -5,8 +5,7 @@ from django.core.cache import cache
 
 from tidesched_web.changes import services
 from tidesched_web.changes.services import demo_life
-from tidesched_web.changes.waking import SWEEP_SECONDS, SWEEP_TASK
-from tidesched_web.quota.waking import PUSH_QUEUE
+from tidesched_web.waking import PUSH_QUEUE, SWEEP_SECONDS, SWEEP_TASK
 
 PRUNE_SECONDS = 60
 

@@ -19,7 +19,7 @@ from tidesched_web.common.errors import DomainError
 from tidesched_web.jobs import waiting
 from tidesched_web.jobs.models import OPEN_JOB_STATES, Job, JobState
 from tidesched_web.jobs.selectors import places
-from tidesched_web.jobs.waking import WORK_QUEUE, wake
+from tidesched_web.waking import WORK_QUEUE, wake_job
 
 # A running job that has not been heard of for so long was left by its process; the next claim goes on with it.
 LOST_SECONDS = 60.0
@@ -42,7 +42,7 @@ def enqueue(
     job = Job.objects.create(
         kind=kind, owner=owner, actor=actor, params=dict(params), cluster=cluster, worker=worker, subject=subject
     )
-    transaction.on_commit(lambda: wake(job.pk, worker), robust=True)
+    transaction.on_commit(lambda: wake_job(job.pk, worker), robust=True)
     return job
 
 
@@ -85,7 +85,7 @@ def claim_turn(worker: str) -> Job | None:
 def wake_next(worker: str) -> bool:
     for job_id, _place, running in places(worker, lost_seconds=LOST_SECONDS):
         if running < settings.JOBS_RUNNING_PER_PERSON:
-            return wake(job_id, worker)
+            return wake_job(job_id, worker)
     return False
 
 
@@ -111,7 +111,7 @@ def hand_over(job: Job, *, worker: str, checkpoint: dict[str, Any], result: dict
         return False
     waiting.tell(job.pk)
     _announce(job)
-    wake(job.pk, worker)
+    wake_job(job.pk, worker)
     return True
 
 
@@ -121,7 +121,7 @@ def put_back(job: Job) -> bool:
     if not held.update(state=JobState.QUEUED):
         return False
     _announce(job)
-    wake(job.pk, job.worker)
+    wake_job(job.pk, job.worker)
     return True
 
 
@@ -183,7 +183,7 @@ def sweep() -> int:
     left = Q(state=JobState.RUNNING, heard_at__lt=now - dt.timedelta(seconds=LOST_SECONDS))
     found = list(Job.objects.filter(waits | left).order_by("pk").values_list("pk", "worker")[:100])
     for pk, worker in found:
-        wake(pk, worker, expires=SWEEP_SECONDS)
+        wake_job(pk, worker, expires=SWEEP_SECONDS)
     return len(found)
 
 

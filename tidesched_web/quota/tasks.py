@@ -5,7 +5,7 @@ import logging
 from celery import shared_task
 
 from tidesched_web.quota.services import push
-from tidesched_web.quota.waking import PUSH_QUEUE
+from tidesched_web.waking import PUSH_QUEUE
 
 log = logging.getLogger(__name__)
 

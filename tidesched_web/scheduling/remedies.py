@@ -20,10 +20,10 @@ from tidesched_web.engine.figures import numbers_of
 from tidesched_web.engine.model import BadInput, BrokenInvariant, Reason
 from tidesched_web.engine.what_if import Picture
 from tidesched_web.jobs.selectors import is_asked
-from tidesched_web.jobs.waking import WHAT_IF_QUEUE
 from tidesched_web.scheduling import pictures
 from tidesched_web.scheduling.input_selectors import StoredInput, cluster_ids
 from tidesched_web.scheduling.remedy_asking import asked_for, take
+from tidesched_web.waking import WHAT_IF_QUEUE
 from tidesched_web.workloads.remedies import basis
 from tidesched_web.workloads.remedy_selectors import due_gangs
 from tidesched_web.workloads.remedy_services import drop_stale, keep_remedy

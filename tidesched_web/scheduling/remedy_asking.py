@@ -9,7 +9,7 @@ import logging
 from django.core.cache import cache
 
 from tidesched_web.celery import app
-from tidesched_web.jobs.waking import WHAT_IF_QUEUE
+from tidesched_web.waking import WHAT_IF_QUEUE
 
 _log = logging.getLogger(__name__)
 

@@ -15,7 +15,7 @@ from tidesched_web.scheduling.holds import GUARD_KEY
 from tidesched_web.scheduling.models import Alert, AlertSeverity
 from tidesched_web.scheduling.pipeline import requests
 from tidesched_web.scheduling.pipeline.alerts import keep_open
-from tidesched_web.scheduling.waking import wake_holder
+from tidesched_web.waking import wake_holder
 
 # A promise that has not been used for so long (by the cluster's clock) is worth a look.
 UNUSED_FOR = dt.timedelta(minutes=30)

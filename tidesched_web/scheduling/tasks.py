@@ -17,15 +17,13 @@ from tidesched_web.engine.compiling import on_compile
 from tidesched_web.engine.model import BadInput, BrokenInvariant
 from tidesched_web.jobs.services import SWEEP_SECONDS as JOBS_SECONDS
 from tidesched_web.jobs.tasks import sweep as sweep_jobs
-from tidesched_web.jobs.waking import WHAT_IF_QUEUE
 from tidesched_web.quota.tasks import push_pending
-from tidesched_web.quota.waking import PUSH_QUEUE
 from tidesched_web.scheduling import pictures, remedies, retention
 from tidesched_web.scheduling.input_selectors import cluster_ids
 from tidesched_web.scheduling.pipeline import requests
 from tidesched_web.scheduling.pipeline.shards import Shards
 from tidesched_web.scheduling.services import watch_promises
-from tidesched_web.scheduling.waking import SESSIONS_QUEUE, cluster_queue, wake_holder
+from tidesched_web.waking import PUSH_QUEUE, SESSIONS_QUEUE, WHAT_IF_QUEUE, cluster_queue, wake_holder
 
 _log = logging.getLogger(__name__)
 

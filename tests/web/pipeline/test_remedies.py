@@ -18,9 +18,9 @@ from tidesched_web.clusters.kubernetes.paths import JOB
 from tidesched_web.engine import remedies as engine
 from tidesched_web.jobs import services as jobs
 from tidesched_web.jobs.models import JobKind
-from tidesched_web.jobs.waking import WHAT_IF_QUEUE
 from tidesched_web.scheduling import pictures, remedies
 from tidesched_web.scheduling.remedy_asking import MOST_ASKED, ask, take
+from tidesched_web.waking import WHAT_IF_QUEUE
 from tidesched_web.workloads.models import Gang, GangRemedy
 from tidesched_web.workloads.remedies import remedy_of
 from tidesched_web.workloads.remedy_selectors import due_gangs, with_remedies

@@ -35,7 +35,6 @@ from tidesched_web.changes.services.recording import (
 )
 from tidesched_web.changes.services.reviewed import Reviewed, require_reviewed, require_versions
 from tidesched_web.changes.services.writing import Gone, write_documents
-from tidesched_web.changes.waking import wake
 from tidesched_web.clusters.models import Cluster, ClusterMode
 from tidesched_web.common import live, request_context
 from tidesched_web.common.actors import SYSTEM
@@ -44,6 +43,7 @@ from tidesched_web.common.locking import lock_tree
 from tidesched_web.common.permissions import Access
 from tidesched_web.quota.events import about_queue
 from tidesched_web.quota.models import PriorityClass, Queue, QuotaTree
+from tidesched_web.waking import wake_changes
 
 _TOLD_SINGLY = 20
 
@@ -226,7 +226,7 @@ def _commit(change: QuotaChange, plan: Plan, *, actor: str, fields: list[str], a
         _announce_undone(change)
     _announce_queues(rows, cluster)
     if sent:
-        transaction.on_commit(wake, robust=True)
+        transaction.on_commit(wake_changes, robust=True)
     tell(change, "apply", actor=actor, facts=[*acts, *facts])
 
 

@@ -16,10 +16,10 @@ from tidesched_web.changes.services.planning import after_of, require_fresh, req
 from tidesched_web.changes.services.recording import agreed_by, locked, move, tell
 from tidesched_web.changes.services.reviewed import Reviewed, require_reviewed
 from tidesched_web.changes.tree_document import Documents, Edits, inverse, kind_of
-from tidesched_web.changes.waking import wake
 from tidesched_web.common.errors import DomainError
 from tidesched_web.common.locking import lock_tree
 from tidesched_web.common.permissions import Access
+from tidesched_web.waking import wake_changes
 
 
 def approve(*, change: QuotaChange, access: Access, reason: str = "", seen: Reviewed | None = None) -> QuotaChange:
@@ -49,7 +49,7 @@ def approve(*, change: QuotaChange, access: Access, reason: str = "", seen: Revi
             raise DomainError.for_field("/reason", text, code="reason_required")
         move(change, ChangeState.APPROVED, **agreed_by(access, timezone.now(), reason))
         tell(change, "approve", actor=access.actor, reason=change.approved_reason)
-        transaction.on_commit(wake, robust=True)
+        transaction.on_commit(wake_changes, robust=True)
     if change.apply_at is not None and change.apply_at <= timezone.now():
         change = apply_due(change.pk) or locked_now(change)
     return change
@@ -118,7 +118,7 @@ def retry(*, change: QuotaChange, access: Access, seen: Reviewed | None = None) 
         rows.update(state=CarryState.QUEUED, reason="")
         move(change, ChangeState.APPLYING, error="", failure=None, claimed_until=None)
         tell(change, "retry", actor=access.actor)
-        transaction.on_commit(wake, robust=True)
+        transaction.on_commit(wake_changes, robust=True)
     return change
 
 

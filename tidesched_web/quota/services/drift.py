@@ -40,7 +40,7 @@ from tidesched_web.quota.models import (
     Queue,
     SyncState,
 )
-from tidesched_web.quota.waking import wake_push
+from tidesched_web.waking import wake_push
 
 # Volcano makes these by itself, and they have no owner.
 OWN_OF_VOLCANO = frozenset({"root", "default"})
