@@ -307,7 +307,7 @@ def test_of_one_person_so_many_jobs_run_at_a_time(people, settings) -> None:
 def test_a_message_does_the_job_whose_turn_it_is_and_wakes_the_next(people, monkeypatch) -> None:
     ada, bob, _ = people
     woken: list[int] = []
-    monkeypatch.setattr(services, "wake", lambda job_id, _worker, **_: woken.append(job_id) or True)
+    monkeypatch.setattr(services, "wake_job", lambda job_id, _worker, **_: woken.append(job_id) or True)
     first, second = made(owner=ada), made(owner=ada)
     other = made(owner=bob)
     assert running.take_turn(second.pk) == JobState.DONE
