@@ -38,7 +38,7 @@ def test_it_has_500_queues_and_a_history_that_is_marked_as_drawn(medium):
     assert Project.objects.count() == 11 + 34 * 9
     assert NamespaceGrant.objects.count() == 500
     assert CardType.objects.filter(cluster=medium, resource__gt="").count() == 20
-    change = QuotaChange.objects.get()
+    change = QuotaChange.objects.get(reason="The second hall of the medium demo.")
     assert (change.state, ChangeObject.objects.filter(change=change).count()) == ("applying", 480)
     assert AuditEntry.objects.filter(object_type="reclaim").count() == 0
 

@@ -78,6 +78,7 @@ def test_a_plan_is_written_audited_and_counted(cluster, chat):
     assert not TidePlan.objects.exists()
     entries = AuditEntry.objects.filter(object_type="tide_plan").order_by("id")
     assert [entry.action for entry in entries] == ["tide_plan.create", "tide_plan.update", "tide_plan.delete"]
+    assert entries[0].tenant_ids == [chat.tenant_id]
     assert entries[1].before["layers"][0]["quota"] == {"chat": {H: {"set": 4}}}
     assert CardQuota.objects.get(queue=chat).cards == 10, "the base is never written"
 

@@ -11,7 +11,7 @@ from django.utils import timezone
 from tidesched_web.accounts.models import BusinessLine, Project, Tenant
 from tidesched_web.audit.services import Fact
 from tidesched_web.changes.selectors import TreeReading, tenant_of
-from tidesched_web.changes.tree_document import PLATFORM, Document, Documents, kind_of, parts_of
+from tidesched_web.changes.tree_document import PLATFORM, Document, Documents, key_of, kind_of, parts_of
 from tidesched_web.clusters.models import CardType, Cluster
 from tidesched_web.common.locking import require_transaction
 
@@ -137,7 +137,16 @@ class Rows:
         )
 
     def _tenant_ids(self, key: str) -> list[int]:
-        slugs = {tenant_of(key, documents) for documents in (self.before, self.after) if key in documents}
+        """Whose business an object is; a tide plan is that of the tenants of its queues."""
+        sides = [documents for documents in (self.before, self.after) if key in documents]
+        slugs = {tenant_of(key, documents) for documents in sides}
+        if kind_of(key) == "tide-plan":
+            slugs = {
+                tenant_of(key_of("queue", queue), documents)
+                for documents in sides
+                for layer in documents[key]["layers"]
+                for queue in layer["quota"]
+            }
         found = [self._tenant_id(slug) for slug in slugs if slug]
         return [pk for pk in found if pk is not None]
 
