@@ -360,3 +360,10 @@ def test_pushes_and_jobs_wait_in_queues_of_their_own() -> None:
     taking = {one.name: one.argv[one.argv.index("--queues") + 1] for one in workers({}) if "--queues" in one.argv}
     assert [name for name, queues in taking.items() if PUSH_QUEUE in queues.split(",")] == ["push"]
     assert taking["push"] == PUSH_QUEUE
+
+
+def test_a_tick_outlives_its_period_by_far() -> None:
+    from tidesched_web import celery
+
+    tick = celery.app.conf.beat_schedule["tick"]
+    assert tick["options"]["expires"] >= 5 * tick["schedule"], "a busy machine must not drop all of them"
