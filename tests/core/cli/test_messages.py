@@ -194,15 +194,18 @@ class TestAPodThatIsNeitherProtectedNorNot:
         assert decided(b.node("n1"), b.pod("p", preemptable=text)).codes == {}
 
 
+FALLING = [{"utilization": 50, "score": 3}, {"utilization": 20, "score": 3}]
+
+
 class TestPolicies:
     @pytest.mark.parametrize(
         ("policy", "line", "path", "value"),
         [
             (SHAPE % (120, 3), 9, "tiers[0].plugins[0].arguments.functionshape[1].utilization", 120),
             (SHAPE % (60, "x"), 9, "tiers[0].plugins[0].arguments.functionshape[1].score", "x"),
-            (SHAPE % (20, 3), 7, "tiers[0].plugins[0].arguments.functionshape", None),
+            (SHAPE % (20, 3), 7, "tiers[0].plugins[0].arguments.functionshape", FALLING),
             (KUBE % (120, 3), 13, "pluginConfig[0].args.functionshape[1].utilization", 120),
-            (KUBE % (20, 3), 10, "pluginConfig[0].args.functionshape", None),
+            (KUBE % (20, 3), 10, "pluginConfig[0].args.functionshape", FALLING),
             (OWNERS, 8, "tiers[0].plugins[0].arguments.podOwnerReferenceToServiceType.Job", "trainning"),
         ],
     )
