@@ -205,7 +205,7 @@ class TestPolicies:
             (SHAPE % (60, "x"), 9, "tiers[0].plugins[0].arguments.functionshape[1].score", "x"),
             (SHAPE % (20, 3), 7, "tiers[0].plugins[0].arguments.functionshape", FALLING),
             (KUBE % (120, 3), 13, "pluginConfig[0].args.functionshape[1].utilization", 120),
-            (KUBE % (20, 3), 10, "pluginConfig[0].args.functionshape", FALLING),
+            (KUBE % (20, 3), 10, "pluginConfig[0].args.functionshape", [{"utilization": 50, "score": 0}, FALLING[1]]),
             (OWNERS, 8, "tiers[0].plugins[0].arguments.podOwnerReferenceToServiceType.Job", "trainning"),
         ],
     )
