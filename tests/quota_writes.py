@@ -14,8 +14,15 @@ from tidesched_web.changes.services.writing import write_documents
 from tidesched_web.clusters.models import Cluster
 from tidesched_web.common.locking import lock_tree
 from tidesched_web.common.permissions import Access
-from tidesched_web.console.priority_classes import DEFAULT_PRIORITY_CLASSES
-from tidesched_web.quota.models import CardQuota, NamespaceGrant, PriorityClass, Queue, QuotaTree, TidePlan
+from tidesched_web.quota.models import (
+    DEFAULT_PRIORITY_CLASSES,
+    CardQuota,
+    NamespaceGrant,
+    PriorityClass,
+    Queue,
+    QuotaTree,
+    TidePlan,
+)
 from tidesched_web.quota.services import create_business_line, create_project, create_tenant
 
 

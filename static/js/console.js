@@ -170,9 +170,10 @@
   });
 
   // A draft of the quota editor that was sent has arrived where the editor leads to the page of its change.
-  if (/\/changes\/\d+\/$/.test(location.pathname) && /\/quota\/edit\/(\?|$)/.test(document.referrer)) {
+  const changed = location.pathname.match(/\/clusters\/([^/]+)\/changes\/\d+\/$/);
+  if (changed && /\/quota\/edit\/(\?|$)/.test(document.referrer)) {
     try {
-      for (const key of Object.keys(localStorage).filter((name) => name.startsWith("quota-draft:"))) {
+      for (const key of Object.keys(localStorage).filter((name) => name.startsWith(`quota-draft:${changed[1]}:`))) {
         if (JSON.parse(localStorage.getItem(key)).sent) localStorage.removeItem(key);
       }
     } catch { /* a forbidden storage holds no draft */ }

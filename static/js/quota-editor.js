@@ -673,7 +673,12 @@
   });
 
   addEventListener("beforeunload", (event) => { draft.keepNow(); if (!draft.sent && changedCells()) event.preventDefault(); });
-  at("moved-reload").addEventListener("click", () => { grid.commit(); draft.keepNow(); draft.sent = true; location.reload(); });
+  at("moved-reload").addEventListener("click", () => {
+    grid.commit();
+    draft.keepNow();
+    draft.sent = true;
+    location.reload();
+  });
   setInterval(refresh, 10_000);
   document.addEventListener("visibilitychange", () => { if (!document.hidden) refresh(); });
   at("review-form").addEventListener("submit", () => {

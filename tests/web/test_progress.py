@@ -150,6 +150,20 @@ def test_after_it_was_stopped_itself_it_judges_nobody_at_once(tmp_path: Path) ->
     assert watch.standing("work", PID, 0.0, asked=False)
 
 
+def test_while_the_disk_is_full_nothing_can_be_said_and_nobody_is_judged(tmp_path: Path) -> None:
+    clock = Clock()
+    watch = hangs.HangWatch(tmp_path, clock)
+    write(tmp_path, "work.json", written=clock.now)
+    for room in (False, True):
+        for _ in range(int(hangs.HANG_SECONDS if not room else hangs.HANG_SECONDS / 2 - 1)):
+            clock.now += 1
+            watch.look(room=room)
+            assert watch.standing("work", PID, 0.0, asked=False) == []
+    clock.now += 2
+    watch.look()
+    assert watch.standing("work", PID, 0.0, asked=False)
+
+
 def test_one_that_answered_once_and_then_not_any_more_is_replaced(tmp_path: Path) -> None:
     clock = Clock()
     watch = hangs.HangWatch(tmp_path, clock)

@@ -1,4 +1,4 @@
-"""Which names an account may have: none that reads like one of our own actors, or like another account."""
+"""Which names an account may have: none that is equal to one of our own actors or to another account, but for case."""
 
 import unicodedata
 from collections.abc import Iterable

@@ -39,7 +39,7 @@ ANONYMOUS = Actor("anonymous", ActorKind.ANONYMOUS)
 OPERATOR = Actor("operator (command line)", ActorKind.OPERATOR)
 
 _OURS = {str(actor): actor for actor in (SCHEDULER, OBSERVER, SYSTEM, ANONYMOUS, OPERATOR)}
-# No account may have such a name, nor one that looks like it.
+# No account may have such a name, in whatever case.
 RESERVED = frozenset({
     "scheduler", "observer", "system", "anonymous", "operator", "process", "unknown", "tidesched", "volcano",
     "kubernetes", "kube-scheduler", "kube-system",

@@ -43,6 +43,8 @@ def write(redis_url: str, note: Replaced) -> bool:
     try:
         with redis.Redis.from_url(redis_url, socket_timeout=1, socket_connect_timeout=1) as client:
             client.hset(_REPLACED, f"{note.host} {note.pid} {note.started}", msgspec.json.encode(note))
+            if client.hlen(_REPLACED) > 2 * MOST:
+                replaced(client)
     except (redis.RedisError, OSError):
         return False
     return True

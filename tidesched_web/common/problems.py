@@ -33,8 +33,12 @@ class Problems:
         self._say(sentence or f"{name}: this problem is gone")
         self._sentences[name] = sentence
         current = {key: text[:1000] for key, text in self._sentences.items() if text}
-        with contextlib.suppress(OSError), self._file.open("r+b") as file:
-            os.pwrite(file.fileno(), msgspec.json.encode(current).ljust(_BYTES), 0)
+        with contextlib.suppress(OSError):
+            place = os.open(self._file, os.O_WRONLY | os.O_CREAT, 0o600)
+            try:
+                os.pwrite(place, msgspec.json.encode(current).ljust(_BYTES), 0)
+            finally:
+                os.close(place)
 
 
 def address(url: str) -> str:

@@ -116,10 +116,9 @@ def _moment(seconds: float | None) -> str | None:
 
 
 MIB = 2**20
+
+
 # The action that leaves what it evicted alone for a while.
-RECLAIM = "reclaim"
-
-
 def _rows(this: Page, gangs: QuerySet[Gang]) -> QuerySet[Gang]:
     rows = with_remedies(with_figures(with_own_queue(gangs, this.access))).defer("manifest")
     return with_evictions(rows, this.access, this.cluster.clock())

@@ -1,7 +1,5 @@
 """Priority classes of a cluster: four levels by default, and the explicit act of replacing a live value."""
 
-from typing import Final
-
 from django.http import Http404, HttpResponse
 from django.shortcuts import redirect
 from django.urls import reverse
@@ -20,11 +18,8 @@ from tidesched_web.console.methods import acts_by_post, takes_forms
 from tidesched_web.console.page import Page, page
 from tidesched_web.console.paging import paged
 from tidesched_web.console.rights import need_administrator
-from tidesched_web.quota.models import PriorityClass
+from tidesched_web.quota.models import DEFAULT_PRIORITY_CLASSES, PriorityClass
 from tidesched_web.quota.selectors import visible_priority_classes
-
-# The four levels of the founding documents.
-DEFAULT_PRIORITY_CLASSES: Final = {"pc-high": 80000, "pc-medium": 60000, "pc-normal": 40000, "pc-low": 20000}
 
 
 @page(section="priority_classes")

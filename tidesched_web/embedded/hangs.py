@@ -80,16 +80,20 @@ class HangWatch:
         for path in self.folder.glob("*"):
             path.unlink(missing_ok=True)
 
-    def look(self) -> None:
-        """To be called every second or so, before the processes are judged."""
+    def look(self, *, room: bool = True) -> None:
+        """To be called every second or so, before the processes are judged; without ``room`` none can say anything."""
         now = self._clock()
-        if now - self._looked_at > _LOOK_SECONDS:
+        if not room or now - self._looked_at > _LOOK_SECONDS:
             self._fair_from = now + HANG_SECONDS / 2
         self._looked_at = now
 
     def heard(self, pid: int) -> None:
         """A process that is asked has answered."""
         self._answered[pid] = self._clock()
+
+    def forget(self, pid: int) -> None:
+        """A process has ended: another one may get its number."""
+        self._answered.pop(pid, None)
 
     def has_answered(self, pid: int) -> bool:
         return pid in self._answered

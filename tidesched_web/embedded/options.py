@@ -4,6 +4,7 @@ import errno
 import os
 import socket
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import msgspec
 
@@ -168,6 +169,10 @@ def child_environment(options: Options, additions: dict[str, str]) -> dict[str, 
 
 
 def _check_scheme(name: str, url: str, schemes: tuple[str, ...]) -> None:
+    try:
+        _ = urlsplit(url).port
+    except ValueError as error:
+        raise StartError(f"the address in {name} cannot be read: {error}", "correct the variable") from None
     if url and url.partition("://")[0] not in schemes:
         raise StartError(
             f"{name} must start with {' or '.join(f'{scheme}://' for scheme in schemes)}",

@@ -174,8 +174,8 @@ class Supervisor:
         """Each second: is there room, what hangs, what could not be written or shown yet."""
         while not self.stopping.is_set():
             try:
-                self._look_for_room()
-                self._end_what_hangs()
+                room = self._look_for_room()
+                self._end_what_hangs(room=room)
                 self._output.flush()
             except Exception as error:  # noqa: BLE001 - whatever it is, the next look is made
                 self.problems.put("supervisor", f"the supervisor's look at the processes failed: {error!r}")
@@ -183,22 +183,24 @@ class Supervisor:
                 self.problems.put("supervisor", "")
             await self._pause(1.0)
 
-    def _look_for_room(self) -> None:
+    def _look_for_room(self) -> bool:
         self._out_of_memory = {name for name in self._out_of_memory if self.deaths[name]}
         self.problems.put("memory", how_it_ended(-signal.SIGKILL) if self._out_of_memory else "")
         # PostgreSQL, which has ended, begins with a file of 16 MiB.
         needed = 20 << 20 if any(self.deaths.values()) else 0
-        self.problems.put("disk", self._folder.lack_of_room(needed))
+        lack = self._folder.lack_of_room(needed)
+        self.problems.put("disk", lack)
         if not self._published:
             self._publish()
+        return not lack
 
     async def _pause(self, seconds: float) -> None:
         with contextlib.suppress(asyncio.TimeoutError):
             await asyncio.wait_for(self.stopping.wait(), seconds)
 
-    def _end_what_hangs(self) -> None:
+    def _end_what_hangs(self, *, room: bool) -> None:
         """One that does not move is ended like one that died: what keeps it alive starts it again."""
-        self.hangs.look()
+        self.hangs.look(room=room)
         for spec in [spec for spec in self._kept.values() if spec.watched or spec.asked]:
             child, born = self._running.get(spec.name), self._born.get(spec.name)
             if child is None or born is None or child.poll() is not None:
@@ -244,6 +246,7 @@ class Supervisor:
             await asyncio.sleep(0.1)
 
     def _forget(self, spec: ProcessSpec, child: subprocess.Popen[bytes]) -> None:
+        self.hangs.forget(child.pid)
         if self._running.get(spec.name) is child:
             del self._running[spec.name]
             self._publish()

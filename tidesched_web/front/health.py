@@ -56,7 +56,7 @@ class Readiness:
         name, since = self._asked
         if name and time.monotonic() - since > ANSWER_SECONDS:
             missing[name] = f"no answer for {ANSWER_SECONDS:g} seconds"
-        return missing | problems.current()
+        return missing
 
     def is_away(self, name: str) -> bool:
         """Whether this check has been made, and fails."""
@@ -93,7 +93,7 @@ class Probes:
             await answers.send_json(send, scope, 405, {"status": "only GET and HEAD"}, {"Allow": "GET, HEAD"})
         elif scope["path"] == "/healthz":
             await answers.send_json(send, scope, 200, {"status": "alive", "version": settings.VERSION})
-        elif missing := self._readiness.missing:
+        elif missing := self._readiness.missing | problems.current():
             body = {"status": "not ready", "missing": missing}
             await answers.send_json(send, scope, 503, body, {"Retry-After": "2"})
         else:

@@ -7,7 +7,7 @@ person may ask for is the matter of the throttles (`api/throttling.py`).
 
 import asyncio
 import contextlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Final
 
@@ -35,6 +35,7 @@ class Limiter:
         self._free = [ThreadPoolExecutor(1, thread_name_prefix=f"request-{number}") for number in threads]
         self._places = asyncio.Semaphore(len(self._free))
         self._waiting = 0
+        self._bodies = request_size.Bodies()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
@@ -44,14 +45,16 @@ class Limiter:
         elif scope["path"] in health.PATHS:
             await self._probes.answer(scope, send)
         else:
-            await self._limited(request_context.without_foreign_claims(scope), receive, send)
+            with self._bodies.room() as take:
+                await self._limited(request_context.without_foreign_claims(scope), receive, send, take)
 
-    async def _limited(self, scope: Scope, receive: Receive, send: Send) -> None:
+    async def _limited(self, scope: Scope, receive: Receive, send: Send, take: Callable[[int], None]) -> None:
         try:
             request_size.check_head(scope)
             if self._probes.database_is_away and not scope["path"].startswith(settings.STATIC_URL):
                 raise problem_json.database_away()
-            body = await request_size.read_body(scope, receive)
+            self._check_waiting()
+            body = await request_size.read_body(scope, receive, take)
             if body is None:
                 return
             await self._take_place()
@@ -60,10 +63,13 @@ class Limiter:
             return
         await self._run(*request_size.with_body(scope, receive, body), send)
 
-    async def _take_place(self) -> None:
+    def _check_waiting(self) -> None:
         if self._waiting >= settings.WEB_WAITING:
             text = f"TideSched is busy: {settings.WEB_WAITING} requests wait already."
             raise DomainError("unavailable", text, {"limit": settings.WEB_WAITING})
+
+    async def _take_place(self) -> None:
+        self._check_waiting()
         self._waiting += 1
         try:
             async with asyncio.timeout(WAITING_SECONDS):

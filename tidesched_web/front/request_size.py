@@ -4,7 +4,8 @@ A body is read whole before the request takes a place, so one that comes slowly 
 take for it is bounded by the proxy in front (deploy/nginx).
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any, Final
 
 from django.conf import settings
@@ -14,6 +15,8 @@ from tidesched_web.front import Receive, Scope
 
 # Django and Python read these headers in time that grows with the square of their length.
 MOST_OF_A_HEADER: Final = {b"cookie": 8192, b"content-type": 256, b"content-disposition": 256, b"accept": 1024}
+# All bodies that the process holds at a time, those of requests that wait included.
+MOST_HELD: Final = 64 * 2**20
 _FORMS: Final = (b"multipart/form-data", b"application/x-www-form-urlencoded")
 
 
@@ -25,7 +28,29 @@ def check_head(scope: Scope) -> None:
             raise DomainError("head_too_large", text, {"limit": most})
 
 
-async def read_body(scope: Scope, receive: Receive) -> bytes | None:
+class Bodies:
+    def __init__(self) -> None:
+        self.held = 0
+
+    @contextmanager
+    def room(self) -> Iterator[Callable[[int], None]]:
+        """A request's room, which is free again behind this block: what is given takes so many bytes, or refuses."""
+        taken = 0
+
+        def take(size: int) -> None:
+            nonlocal taken
+            if self.held + size > MOST_HELD:
+                text = f"TideSched is busy: bodies of {MOST_HELD} bytes are held at a time."
+                raise DomainError("unavailable", text, {"limit": MOST_HELD})
+            self.held, taken = self.held + size, taken + size
+
+        try:
+            yield take
+        finally:
+            self.held -= taken
+
+
+async def read_body(scope: Scope, receive: Receive, take: Callable[[int], None]) -> bytes | None:
     """The whole body; None where the client left before it was there."""
     headers = dict(scope["headers"])
     kind = headers.get(b"content-type", b"").partition(b";")[0].strip().lower()
@@ -39,6 +64,7 @@ async def read_body(scope: Scope, receive: Receive) -> bytes | None:
         if message["type"] != "http.request":
             return None
         pieces.append(message.get("body", b""))
+        take(len(pieces[-1]))
         came, more = came + len(pieces[-1]), message.get("more_body", False)
     if max(came, size) <= most:
         return b"".join(pieces)

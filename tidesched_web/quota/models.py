@@ -1,7 +1,7 @@
 """Queues, card quotas, priority classes, grants and tide plans: the intent that TideSched owns."""
 
 import datetime as dt
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Final
 
 from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models
@@ -147,6 +147,10 @@ class ComputeQuota(models.Model):
 
     def __str__(self) -> str:
         return f"{self.project or self.tenant}: cpu {self.cpu_milli}, memory {self.memory_mib}"
+
+
+# The four levels of the founding documents.
+DEFAULT_PRIORITY_CLASSES: Final = {"pc-high": 80000, "pc-medium": 60000, "pc-normal": 40000, "pc-low": 20000}
 
 
 class PriorityClass(Versioned):

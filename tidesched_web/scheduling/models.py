@@ -111,9 +111,6 @@ class DecisionState(models.TextChoices):
     SUPERSEDED = "superseded", _("Superseded")
 
 
-OPEN_DECISION_STATES = (DecisionState.DECIDED, DecisionState.SENDING)
-
-
 class Decision(models.Model):
     """One write to a cluster: written here first, then sent, then marked. Partitioned by ``at`` (wall time)."""
 

@@ -280,11 +280,6 @@ def session_by_number(access: Access, cluster: Cluster, number: int) -> Session 
     return visible_sessions(access).filter(cluster=cluster, number=number).first()
 
 
-def decisions_about(cluster: Cluster, key: str, *, limit: int = 50) -> list[Decision]:
-    decisions = Decision.objects.filter(cluster=cluster, gang=key).select_related("session")
-    return list(decisions.order_by("-id")[:limit])
-
-
 def reclaims_of_gang(access: Access, cluster: Cluster, key: str, *, limit: int = 10) -> list[Reclaim]:
     fell = ReclaimVictim.objects.filter(reclaim=OuterRef("pk"), gang=key)
     reclaims = reclaims_with_victims(access).filter(cluster=cluster).filter(Q(reclaimer=key) | Exists(fell))

@@ -13,7 +13,8 @@ from asgiref.sync import async_to_sync, sync_to_async
 
 from tests.waiting import until_async
 from tests.web.front.asgi import Answer, Client
-from tidesched_web.front import health, limiter
+from tidesched_web.common.errors import DomainError
+from tidesched_web.front import health, limiter, request_size
 from tidesched_web.front.limiter import Limiter
 
 
@@ -189,3 +190,14 @@ def test_a_header_that_takes_long_to_read_is_bounded(name, limit):
     assert ask("/api/v1/queues/", **{name: "a" * limit}).status == 200
     answer = ask("/api/v1/queues/", **{name: "a" * (limit + 1)})
     assert (answer.status, answer.json()["code"], answer.json()["limit"]) == (431, "head_too_large", limit)
+
+
+def test_bodies_that_are_held_have_a_bound_together_and_leave_their_room() -> None:
+    bodies = request_size.Bodies()
+    with bodies.room() as first, bodies.room() as second:
+        first(request_size.MOST_HELD - 1)
+        second(1)
+        with pytest.raises(DomainError) as refused:
+            second(1)
+        assert (refused.value.code, refused.value.extra["limit"]) == ("unavailable", request_size.MOST_HELD)
+    assert bodies.held == 0

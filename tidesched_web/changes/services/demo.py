@@ -19,15 +19,10 @@ from tidesched_web.clusters.models import Cluster, ClusterMode
 from tidesched_web.common.actors import SYSTEM
 from tidesched_web.common.permissions import Access
 from tidesched_web.engine import demo
+from tidesched_web.quota.models import DEFAULT_PRIORITY_CLASSES
 from tidesched_web.scheduling import drawn_history_services as drawn_history
 
 SLUG = "demo"
-_CLASSES = {
-    "pc-high": (80000, "High"),
-    "pc-medium": (60000, "Medium"),
-    "pc-normal": (40000, "Normal"),
-    "pc-low": (20000, "Low"),
-}
 _SCHEDULER = "tidesched"
 # What inference does not need at noon and at night goes to training; the demo's tide runs by UTC.
 _EVERY_DAY = ["mon", "tue", "wed", "thu", "fri", "sat", "sun"]
@@ -126,8 +121,8 @@ def _carry_out(cluster: Cluster, edits: dict[str, Any], reason: str) -> None:
 
 def _tree() -> dict[str, Any]:
     classes = {
-        f"priority-class/{name}": {"value": value, "description": f"{level} priority class for Volcano."}
-        for name, (value, level) in _CLASSES.items()
+        f"priority-class/{name}": {"value": value, "description": f"{name[3:].title()} priority class for Volcano."}
+        for name, value in DEFAULT_PRIORITY_CLASSES.items()
     }
     return {**classes, **_edits(demo.TENANTS, demo.BUSINESS_LINES, _QUEUES), "tide-plan/tides": _TIDES}
 

@@ -42,8 +42,3 @@ def note_pushed(*, cluster_id: int, written: Iterable[Written]) -> None:
             unique_fields=("cluster", "kind", "name"),
             update_fields=("fields", "version", "pushed_at"),
         )
-
-
-def forget_pushed(*, cluster_id: int, kind: str, name: str) -> None:
-    """The object was deleted on purpose: its absence is no drift."""
-    PushedObject.objects.filter(cluster_id=cluster_id, kind=kind, name=name).delete()
