@@ -1,3 +1,4 @@
+# ruff: noqa: F811  # a parameter names the fixture that is imported
 """The supervisor on a machine that is not perfect: full disk, unread terminal, wrong folders and keys."""
 
 import errno
@@ -19,7 +20,7 @@ from tidesched_web.embedded.__main__ import main as command_line
 from tidesched_web.embedded.data_folder import DataFolder
 from tidesched_web.embedded.errors import StartError
 from tidesched_web.embedded.options import read_options
-from tidesched_web.env import BASE_DIR
+from tidesched_web.env import BASE_DIR, Runtime
 
 CHATTERS_TO_A_FULL_DISK = """
 import sys
@@ -40,10 +41,10 @@ class Disk:
         self.full = False
         write = DataFolder.write_runtime
 
-        def write_or_fail(folder: DataFolder, runtime: object) -> None:
+        def write_or_fail(folder: DataFolder, runtime: Runtime) -> None:
             if self.full:
                 raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(folder.path / "runtime.new"))
-            write(folder, runtime)  # type: ignore[arg-type]
+            write(folder, runtime)
 
         monkeypatch.setattr(DataFolder, "write_runtime", write_or_fail)
         usage = namedtuple("usage", "free")
@@ -51,7 +52,7 @@ class Disk:
 
 
 @pytest.mark.asyncio
-async def test_a_full_disk_ends_no_task_of_the_supervisor(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:  # noqa: F811
+async def test_a_full_disk_ends_no_task_of_the_supervisor(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     disk = Disk(monkeypatch)
     run.keep("sleeper", "print('up', flush=True); " + SLEEP)
     await run.until(lambda: "| up" in run.log.read_text())
@@ -67,7 +68,7 @@ async def test_a_full_disk_ends_no_task_of_the_supervisor(run: Run, monkeypatch:
 
 
 @pytest.mark.asyncio
-async def test_what_a_process_needs_before_its_start_is_tried_again(run: Run) -> None:  # noqa: F811
+async def test_what_a_process_needs_before_its_start_is_tried_again(run: Run) -> None:
     tries = 0
 
     def fails_twice() -> None:
@@ -196,7 +197,7 @@ def test_a_data_folder_of_another_user_is_told_in_one_sentence(tmp_path: Path, m
 
 
 @pytest.mark.asyncio
-async def test_one_that_is_killed_for_memory_again_and_again_is_a_problem(run: Run) -> None:  # noqa: F811
+async def test_one_that_is_killed_for_memory_again_and_again_is_a_problem(run: Run) -> None:
     run.keep("greedy", "import os; os.kill(os.getpid(), 9)")
     await run.until(lambda: "memory" in run.known_problems())
     words = "killed from outside (signal 9), probably for too little memory: TideSched needs about "
@@ -206,7 +207,7 @@ async def test_one_that_is_killed_for_memory_again_and_again_is_a_problem(run: R
 
 @pytest.mark.asyncio
 async def test_the_problem_of_memory_is_gone_when_all_stay_alive(
-    run: Run,  # noqa: F811
+    run: Run,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
