@@ -164,7 +164,7 @@
     if (fault) states.push("fault");
     if (fault) title = fault;
     else if (states.includes("below")) title = say("below_use", { n: write(used) });
-    else if (own.kind === "service" && summed) title = `${title}${words.colon}${ruleOf(row, column)}`;
+    else if (own.kind === "service" && summed) title = `${title}: ${ruleOf(row, column)}`;
     if (asksFor(row, column)) { states.push("asks"); if (!fault) title = say("asks_told", { n: write(asksFor(row, column) / unit), holder: own.title }); }
     if (changed && own.kind !== "service") note = used && kind === "cards" && own.kind === "queue" ? note : "";
     return { text, note, before, state: states.join(" "), title, readonly, invalid: Boolean(fault) };
@@ -304,7 +304,7 @@
     if (rule) parts.push(rule);
     if (own.effective?.[column] !== undefined) parts.push(say("tide_now", { n: write(own.effective[column]) }));
     if (columns[column].kind === "cards") parts.push(say("in_use", { n: write(own.use[column] || 0) }));
-    at("sheet-where").textContent = parts.join(words.then);
+    at("sheet-where").textContent = parts.join(" · ");
     const fault = cellFaults.get(place(row, column));
     const used = own.use[column] || 0;
     if (fault) message(fault, "error");
@@ -478,7 +478,7 @@
         if (!answer.ok) throw new Error(String(answer.status));
         const said = await answer.json();
         [answered, beyond] = [said.errors, said.more_errors];
-        note.textContent = [words.checked, ...(said.approval?.length ? [say("approval_due", { why: said.approval.join(words.then) })] : [])].join(" · ");
+        note.textContent = [words.checked, ...(said.approval?.length ? [say("approval_due", { why: said.approval.join(" · ") })] : [])].join(" · ");
         const list = gather();
         grid.repaint();
         tell(list);

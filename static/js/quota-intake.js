@@ -96,10 +96,10 @@
       this.step = step;
       const title = this.say(source === "file" ? "intake_file" : source === "paste" ? "intake_paste" : "intake_edit");
       const counts = [["intake_some", step.length], ["intake_not", left.length], ["intake_same", same]].filter(([, n]) => n).map(([word, n]) => this.say(word, { n }));
-      at("intake-title").textContent = `${title} ${counts.join(this.say("then")) || this.say("intake_none")}`;
+      at("intake-title").textContent = `${title} ${counts.join(" · ") || this.say("intake_none")}`;
       at("intake-undo").hidden = !step.length;
       this.fill("intake-left", left.map((one) => this.item(one)));
-      this.fill("intake-taken-list", step.map(({ row, column, before, after }) => this.line(`${this.place({ row, column })}${this.say("colon")}${this.figure(column, before)} → ${this.figure(column, after)}`, { row, column })));
+      this.fill("intake-taken-list", step.map(({ row, column, before, after }) => this.line(`${this.place({ row, column })}: ${this.figure(column, before)} → ${this.figure(column, after)}`, { row, column })));
       at("intake-taken").hidden = !step.length;
       at("intake-taken-title").textContent = this.say("intake_taken", { n: step.length });
       at("intake").hidden = false;
@@ -109,9 +109,9 @@
 
     item({ key, column, text, why, place }) {
       const quoted = text === "" ? "" : ` “${text}”`;
-      if (key !== undefined) return this.line(`${this.place({ row: key, column })}${quoted}${this.say("colon")}${why}`, { row: key, column });
+      if (key !== undefined) return this.line(`${this.place({ row: key, column })}${quoted}: ${why}`, { row: key, column });
       const where = place.column ? this.say("line_column", place) : this.say("line", place);
-      return this.line(`${where}${quoted}${this.say("colon")}${why}`);
+      return this.line(`${where}${quoted}: ${why}`);
     }
 
     line(text, cell = null) {
@@ -123,7 +123,7 @@
         button.type = "button";
         button.className = "btn btn-sm";
         button.textContent = this.say("go");
-        button.setAttribute("aria-label", `${this.say("go")}${this.say("colon")}${this.place(cell)}`);
+        button.setAttribute("aria-label", `${this.say("go")}: ${this.place(cell)}`);
         button.addEventListener("click", () => this.go(cell.row, cell.column));
         item.append(button);
       }
@@ -144,9 +144,9 @@
       at("moved-title").textContent = reload ? this.say("moved_rows") : this.say(both ? "moved_both" : "moved", { n: list.length, both });
       const told = [...list].sort((a, b) => (b.mine !== undefined) - (a.mine !== undefined));
       this.told = told.slice(0, MOST_SHOWN).map(({ row, column, from, to, mine, who }) => () => {
-        const change = `${this.place({ row, column })}${this.say("colon")}${this.figure(column, from)} → ${this.figure(column, to)}`;
+        const change = `${this.place({ row, column })}: ${this.figure(column, from)} → ${this.figure(column, to)}`;
         const text = who ? `${change} (${who()})` : change;
-        return mine === undefined ? text : `${text}${this.say("stop")} ${this.say("yours_stays", { n: this.figure(column, mine) })}`;
+        return mine === undefined ? text : `${text} · ${this.say("yours_stays", { n: this.figure(column, mine) })}`;
       });
       this.fill("moved-list", told.map(({ row, column }, index) => this.line(this.told[index]?.() ?? "", { row, column })));
       at("moved-reload").hidden = !reload;

@@ -110,26 +110,6 @@ def test_the_counts_of_a_podgroup_are_written_alone_and_read_back(
     until(lambda: key not in cache.gang_counts())
 
 
-def test_a_writer_sees_its_own_write_before_the_watch_does(
-    client: KubernetesClient, writes: ClusterWrites, namespace: str
-) -> None:
-    silent = ClusterCache(client, schedulers=("tidesched",))
-    assert client.send("POST", DEPLOYMENT.path(namespace), deployment("serve", replicas=1)).done
-    pod = until(lambda: client.get(POD.path(namespace))["items"])[0]
-    silent.absorb(POD, pod)
-    assert silent.pod_uid(f"{namespace}/{pod['metadata']['name']}") == pod["metadata"]["uid"]
-    client.send("POST", NODE.path(), node(f"n-{namespace}"))
-    name, uid = pod["metadata"]["name"], pod["metadata"]["uid"]
-    assert writes.bind_pod(namespace, name, uid=uid, node=f"n-{namespace}").done
-    now = writes.get_pod(namespace, name).body
-    assert now is not None
-    silent.absorb(POD, now)
-    assert [p.node for p in silent.snapshot().pods] == [f"n-{namespace}"]
-    # an older state that comes late changes nothing
-    silent.change(POD, "MODIFIED", {**pod, "kind": "Pod", "apiVersion": "v1"})
-    assert [p.node for p in silent.snapshot().pods] == [f"n-{namespace}"]
-
-
 def test_an_object_that_cannot_be_read_is_named_and_kept_as_it_was(
     cache: ClusterCache, client: KubernetesClient
 ) -> None:
@@ -140,9 +120,9 @@ def test_an_object_that_cannot_be_read_is_named_and_kept_as_it_was(
         "metadata": {"name": "odd", "uid": "u", "resourceVersion": "1"},
         "status": {"allocatable": {"cpu": "4"}},
     }
-    cache.absorb(NODE, good)
+    cache.change(NODE, "ADDED", good)
     bad = {**good, "metadata": {**good["metadata"], "resourceVersion": "2"}, "status": {"allocatable": {"cpu": "-4"}}}
-    cache.absorb(NODE, bad)
+    cache.change(NODE, "MODIFIED", bad)
     assert "negative" in cache.problems()["Node odd"]
     assert {n.name: n.cpu_milli for n in cache.snapshot().nodes}["odd"] == 4000
 

@@ -40,10 +40,8 @@ def submit(client: KubernetesClient, namespace: str, manifest: Json) -> None:
     assert outcome.done, outcome
 
 
-def admit(writes: ClusterWrites, namespace: str, name: str) -> None:
-    group = writes.get_pod_group(namespace, name).body
-    assert group is not None
-    uid = group["metadata"]["uid"]
+def admit(client: KubernetesClient, writes: ClusterWrites, namespace: str, name: str) -> None:
+    uid = client.get(POD_GROUP.path(namespace, name))["metadata"]["uid"]
     outcome = writes.patch_podgroup_status(namespace, name, uid=uid, phase="Inqueue")
     assert outcome.done, outcome
 
@@ -65,14 +63,14 @@ def test_a_job_has_no_pods_before_its_gang_is_admitted(
     assert group["spec"]["minMember"] == 3
     assert group["status"]["phase"] == "Pending"
     assert pods(client, namespace) == []
-    admit(writes, namespace, "train")
+    admit(client, writes, namespace, "train")
     assert until(lambda: len(pods(client, namespace)) == 3)
     assert client.get(POD_GROUP.path(namespace, "train"))["status"]["phase"] == "Inqueue"
 
 
 def test_a_gang_runs_and_ends(client: KubernetesClient, writes: ClusterWrites, namespace: str, node_name: str) -> None:
     submit(client, namespace, job("train", pods=2, run_seconds=60))
-    admit(writes, namespace, "train")
+    admit(client, writes, namespace, "train")
     until(lambda: len(pods(client, namespace)) == 2)
     bind_all(client, writes, namespace, node_name)
     assert until(lambda: phases(client, namespace)() == ["Running", "Running"])
@@ -87,7 +85,7 @@ def test_an_evicted_member_restarts_the_gang_under_a_new_podgroup(
     client: KubernetesClient, writes: ClusterWrites, namespace: str, node_name: str
 ) -> None:
     submit(client, namespace, job("train", pods=2))
-    admit(writes, namespace, "train")
+    admit(client, writes, namespace, "train")
     until(lambda: len(pods(client, namespace)) == 2)
     bind_all(client, writes, namespace, node_name)
     until(lambda: phases(client, namespace)() == ["Running", "Running"])
@@ -139,7 +137,7 @@ def test_a_job_that_is_deleted_takes_its_pods_along(
     client: KubernetesClient, writes: ClusterWrites, namespace: str
 ) -> None:
     submit(client, namespace, job("train", pods=2))
-    admit(writes, namespace, "train")
+    admit(client, writes, namespace, "train")
     until(lambda: len(pods(client, namespace)) == 2)
     assert client.send("DELETE", JOB.path(namespace, "train")).done
     assert pods(client, namespace) == []

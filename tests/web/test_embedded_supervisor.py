@@ -258,7 +258,7 @@ async def test_a_valkey_that_is_stopped_is_replaced_and_the_status_page_has_a_no
     )
     await run.until(lambda: run.pid("valkey"))
     first = run.pid("valkey")
-    await run.until(lambda: run.supervisor.hangs.has_answered(first))
+    await run.until(lambda: first in run.supervisor.hangs.answered)
     os.kill(first, signal.SIGSTOP)
     await run.until(lambda: run.pid("valkey") not in {0, first})
     await run.until(server.ready)
@@ -272,10 +272,10 @@ async def test_a_web_process_that_is_stopped_is_replaced(run: Run, impatient: No
     run.keep("web", WEB.format(path=path), asked=web_question(path))
     await run.until(lambda: run.pid("web"))
     first = run.pid("web")
-    await run.until(lambda: run.supervisor.hangs.has_answered(first))
+    await run.until(lambda: first in run.supervisor.hangs.answered)
     os.kill(first, signal.SIGSTOP)
     await run.until(lambda: run.pid("web") not in {0, first})
-    await run.until(lambda: run.supervisor.hangs.has_answered(run.pid("web")))
+    await run.until(lambda: run.pid("web") in run.supervisor.hangs.answered)
     await run.until(lambda: noted(first) == ("web", "silent", "supervisor"))
 
 

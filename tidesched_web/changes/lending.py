@@ -17,7 +17,6 @@ from django.utils.translation import gettext as _
 
 from tidesched_web.changes.documents import RULES
 from tidesched_web.common.models import ServiceType
-from tidesched_web.common.sentences import gap
 from tidesched_web.quota import tide
 from tidesched_web.quota.tide_rules import MomentBreach, base_of
 from tidesched_web.quota.tree_rules import ROOT, Breach, Holder, Tree, room
@@ -160,7 +159,7 @@ def lending(spare: Spare, found: MomentBreach, documents: Mapping[str, Mapping[s
                 "gangs use what inference leaves free within the quotas that they have."
             )
         )
-    return {"remedy": gap().join(said), "remedy_names": tuple(names)}
+    return {"remedy": " ".join(said), "remedy_names": tuple(names)}
 
 
 def above_text(spare: Spare, own: Holder, breach: Breach) -> tuple[str, tuple[str, ...]]:

@@ -21,7 +21,7 @@ from tidesched_web.accounts.independence_selectors import (
 from tidesched_web.changes.models import QuotaChange
 from tidesched_web.common.errors import DomainError
 from tidesched_web.common.permissions import Access
-from tidesched_web.common.sentences import gap, listed
+from tidesched_web.common.sentences import listed
 
 MADE_BY_AUTHOR: Final = "made_by_author"
 AUTHOR_MADE_BY_APPROVER: Final = "author_made_by_approver"
@@ -161,5 +161,5 @@ def _refused(change: QuotaChange, cause: str, others: Iterable[Standing] = ()) -
     text = texts[cause] % {"author": change.created_by} if cause != YOUNGER else texts[cause]
     names = [one.username for one in others][:_NAMED]
     if names:
-        text += gap() + _("These can decide: %(names)s.") % {"names": listed(names)}
+        text += " " + _("These can decide: %(names)s.") % {"names": listed(names)}
     return DomainError("approver_not_independent", text, {"cause": cause})

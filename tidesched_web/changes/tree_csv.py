@@ -16,7 +16,6 @@ from django.utils.translation import gettext as _
 from tidesched_web.changes.tree_document import Document, Edits, key_of, kind_of, parts_of, patch_between
 from tidesched_web.common.errors import DomainError
 from tidesched_web.common.hints import nearest
-from tidesched_web.common.sentences import gap
 from tidesched_web.common.spreadsheets import guarded, unguarded
 
 OWNERS: Final = ("service_type", "tenant", "project", "business_line")
@@ -124,7 +123,7 @@ def _check_head(head: list[str], cards: set[str]) -> None:
 
 def _near(name: str, known: Collection[str]) -> str:
     near = nearest(name, known)
-    return gap() + _("Did you mean %(near)r?") % {"near": near} if near else ""
+    return " " + _("Did you mean %(near)r?") % {"near": near} if near else ""
 
 
 def _edited(queue: Document, row: Mapping[str, str], cards: set[str], line: int) -> Document:

@@ -17,7 +17,7 @@ from tidesched_web.changes.documents import REPLACE, Fault, Faults, canonical
 from tidesched_web.changes.tree_document import KINDS, Document, Documents, in_order, kind_of, parts_of, pointer
 from tidesched_web.common.errors import DomainError
 from tidesched_web.common.hints import Hints, Shown, cut
-from tidesched_web.common.sentences import gap, listed
+from tidesched_web.common.sentences import listed
 from tidesched_web.engine.yaml_shape import UNREADABLE, check_shape
 
 FORMAT: Final = 1
@@ -278,7 +278,7 @@ def _unknown(name: str, known: list[str], hints: Hints) -> str:
     near = hints.near(name, known)
     said = _("There is no section %(name)r.") % {"name": Shown(name)}
     hint = _("Did you mean %(near)r?") % {"near": near} if near else _("Known: %(k)s.") % {"k": listed(known)}
-    return said + gap() + hint
+    return said + " " + hint
 
 
 def sections(documents: Mapping[str, Document]) -> dict[str, int]:

@@ -10,7 +10,7 @@ from django.utils.translation import gettext as _
 from tidesched_web.changes.documents import REPLACE, RULES, Fault
 from tidesched_web.changes.tree_document import PLATFORM, Document, key_of, kind_of, parts_of, pointer
 from tidesched_web.common.hints import Hints, cut
-from tidesched_web.common.sentences import gap, listed
+from tidesched_web.common.sentences import listed
 from tidesched_web.common.shown_names import hidden_in
 from tidesched_web.engine.cards import near_card
 from tidesched_web.quota import tide_document
@@ -108,7 +108,7 @@ class _Names:
 
     @staticmethod
     def _offered(near: str | None) -> str:
-        return gap() + _("Did you mean %(near)s?") % {"near": near} if near else ""
+        return " " + _("Did you mean %(near)s?") % {"near": near} if near else ""
 
 
 def _perhaps_another(key: str, before: Mapping[str, Document], names: _Names) -> Iterator[Fault]:

@@ -212,14 +212,14 @@ def object_label(entry: AuditEntry) -> str:
     if entry.object_type == "alert":
         code, colon, about = entry.object_label.partition(":")
         name = alert_name(code)
-        return f"{name}{_(': ')}{about}" if name and colon else name or entry.object_label
+        return f"{name}: {about}" if name and colon else name or entry.object_label
     return entry.object_label or entry.object_id
 
 
 def act_words(action: str) -> str:
     """An action as "Queue: made"; an unknown part shows itself."""
     kind, _dot, act = action.partition(".")
-    return f"{OBJECTS.get(kind) or EVICTIONS.get(kind, kind)}{_(': ')}{ACTS.get(act, act)}" if act else action
+    return f"{OBJECTS.get(kind) or EVICTIONS.get(kind, kind)}: {ACTS.get(act, act)}" if act else action
 
 
 def field_words(path: str) -> str:

@@ -33,12 +33,12 @@ class UsageBar:
 
 
 def _lay(parts: list[tuple[str, int, str]], scale: int) -> list[Segment]:
-    segments, start, colon = [], 0.0, _words(get_language()).colon
+    segments, start = [], 0.0
     for kind, size, word in parts:
         if size <= 0:
             continue
         width = 100 * size / scale
-        segments.append(Segment(kind, round(start, 3), round(width, 3), f"{word}{colon}{amounts.number(size / 1000)}"))
+        segments.append(Segment(kind, round(start, 3), round(width, 3), f"{word}: {amounts.number(size / 1000)}"))
         start += width
     return segments
 
@@ -55,8 +55,6 @@ class _Words(NamedTuple):
     n_waiting: str
     used_of: str
     waiting_promised: str
-    comma: str
-    colon: str
 
 
 @cache
@@ -71,8 +69,6 @@ def _words(_language: str | None) -> _Words:
         n_waiting=_("%(n)s waiting"),
         used_of=_("%(used)s of %(quota)s"),
         waiting_promised=_("%(n)s waiting, of which %(promised)s promised"),
-        comma=_(", "),
-        colon=_(": "),
     )
 
 
@@ -111,9 +107,9 @@ def queue_bar(
             extra.append(words.n_promised % {"n": amounts.number(inqueue / 1000)})
         if waiting > 0:
             extra.append(words.n_waiting % {"n": amounts.number(waiting / 1000)})
-    label = words.comma.join([text, *extra])
+    label = " · ".join([text, *extra])
     # The tick of a quota that fills the bar stands just inside it.
-    return UsageBar(_lay(parts, scale), label, text, tick=min(100 * quota / scale, 99.6), extra=words.comma.join(extra))
+    return UsageBar(_lay(parts, scale), label, text, tick=min(100 * quota / scale, 99.6), extra=" · ".join(extra))
 
 
 def card_bar(
@@ -136,9 +132,9 @@ def card_bar(
     segments = _lay(parts, scale)
     if waiting > 0:
         x = segments[-1].x + segments[-1].width if segments else 0.0
-        word = f"{_('waiting')}{_(': ')}{amounts.number(waiting / 1000)}"
+        word = f"{_('waiting')}: {amounts.number(waiting / 1000)}"
         segments.append(Segment("waiting", round(x, 3), round(100 * drawn / scale, 3), word))
-    label = _(", ").join([text, *(segment.label for segment in segments)])
+    label = " · ".join([text, *(segment.label for segment in segments)])
     line = min(100 * total / scale, 99.6) if total else None
     return UsageBar(segments, label, text, hardware=line)
 

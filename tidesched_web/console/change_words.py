@@ -125,7 +125,7 @@ def field_name(pointer: str) -> str:
     before = ""
     if steps[0] == "quota" and len(steps) > 1:
         first = str(ServiceType(steps[1]).label) if steps[1] in ServiceType.values else steps[1]
-        before, steps = first + _(": "), steps[2:]
+        before, steps = first + ": ", steps[2:]
         if not steps:
             return first
     if steps[0] == "card_quota" and len(steps) > 1:
@@ -152,7 +152,7 @@ def figure(pointer: str, value: Any, *, unset: str = "") -> str:
     if not value:
         return "–"
     if last == "layers":
-        return _("; ").join(layer_words(layer, number) for number, layer in enumerate(value, start=1))
+        return "; ".join(layer_words(layer, number) for number, layer in enumerate(value, start=1))
     if last == "exceptions":
         return listed(_("%(day)s: %(counts)s") % {"day": day, "counts": DAYS[to]} for day, to in value.items())
     return json.dumps(value, ensure_ascii=False, sort_keys=True)
@@ -234,7 +234,7 @@ def _lines(entry: Mapping[str, Any], document: Mapping[str, Any], service: str) 
 def set_words(entry: Mapping[str, Any]) -> str:
     """ "18 (+2)": what a change makes of a figure, and by how much that is another one than what is there now."""
     line = _field(entry, {}, "")
-    return f"{line.after}{_(' (')}{line.by}{_(')')}" if line.by else line.after
+    return f"{line.after} ({line.by})" if line.by else line.after
 
 
 def _field(entry: Mapping[str, Any], document: Mapping[str, Any], service: str) -> FieldLine:

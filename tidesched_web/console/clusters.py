@@ -8,7 +8,6 @@ from django.utils.translation import gettext as _
 
 from tidesched_web.clusters import services
 from tidesched_web.common.errors import DomainError
-from tidesched_web.common.sentences import in_a_row
 from tidesched_web.console.forms.pause import PAUSE, RESUME, PauseForm
 from tidesched_web.console.methods import takes_forms
 from tidesched_web.console.page import Page, page
@@ -36,7 +35,7 @@ def pause(this: Page) -> HttpResponse:
             faster = _(
                 "It was changed meanwhile: this page shows the present state. Your reason is kept; decide again."
             )
-            form.add_error(None, in_a_row((error.message, faster)) if error.code == "conflict" else error.message)
+            form.add_error(None, f"{error.message} {faster}" if error.code == "conflict" else error.message)
             form.data = {**form.data, "act": RESUME if cluster.paused else PAUSE}  # what the page asks about now
         else:
             text = _("%(cluster)s is paused.") if cluster.paused else _("%(cluster)s goes on.")

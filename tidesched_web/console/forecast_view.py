@@ -98,4 +98,4 @@ def record_line(record: Record) -> str:
         record.changes,
     )
     percent = amounts.number(round(100 * record.held / record.expected, 1))
-    return line % {"n": amounts.number(record.changes), "percent": percent, "parts": _("; ").join(parts)}
+    return line % {"n": amounts.number(record.changes), "percent": percent, "parts": " · ".join(parts)}

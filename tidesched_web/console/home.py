@@ -113,7 +113,7 @@ class Part:
         for row in self.rows:
             asked[row.card] = asked.get(row.card, 0) + row.use.waiting / 1000
         cards = amounts.cards_text({card: number for card, number in asked.items() if number})
-        return _("%(gangs)s for %(cards)s.") % {"gangs": gangs, "cards": cards} if cards else f"{gangs}{_('.')}"
+        return _("%(gangs)s for %(cards)s.") % {"gangs": gangs, "cards": cards} if cards else gangs
 
 
 def _row(key: tuple[str, str], use: CardUse, hours: dict[str, CardHours]) -> UseRow:

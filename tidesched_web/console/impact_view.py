@@ -155,12 +155,12 @@ def _line(counts: Mapping[str, int], impact: Row) -> str:
     if over := counts.get("queues_over", 0):
         text = ngettext("%(n)s queue is above its new quota", "%(n)s queues are above their new quota", over)
         parts.append(text % {"n": amounts.number(over)})
-    said = _("; ").join(parts) if parts else _("The next session would decide the same as today")
+    said = " · ".join(parts) if parts else _("The next session would decide the same as today")
     if sessions := impact.get("sessions"):
         told = ngettext("%(n)s recorded session was tried", "%(n)s recorded sessions were tried", sessions["tried"])
-        said += _(". ") + told % {"n": amounts.number(sessions["tried"])}
-        said += _(", ") + _("%(n)s would have gone otherwise") % {"n": amounts.number(sessions["changed"])}
-    return f"{said}{_('.')}"
+        said += " · " + told % {"n": amounts.number(sessions["tried"])}
+        said += " · " + _("%(n)s would have gone otherwise") % {"n": amounts.number(sessions["changed"])}
+    return said
 
 
 def _entry(key: str, row: Row) -> Entry:

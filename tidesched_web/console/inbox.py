@@ -4,7 +4,6 @@ from typing import Any
 
 from django.http import HttpResponse
 from django.utils import timezone
-from django.utils.translation import gettext as _
 
 from tidesched_web.changes.inbox_selectors import inbox_to_be_read, tenants_of
 from tidesched_web.changes.models import QuotaChange
@@ -31,7 +30,7 @@ def inbox(this: Page) -> HttpResponse:
         {
             "change": change,
             "objects": _touches(change),
-            "deletes": _("; ").join(" ".join(change_words.object_name(key)) for key in deleted_objects(change)),
+            "deletes": " · ".join(" ".join(change_words.object_name(key)) for key in deleted_objects(change)),
             "figures": headline(change),
             "asked": change_words.asked_words(change.plan or {}, known),
             "later": change.apply_at if change.apply_at and change.apply_at > now else None,

@@ -34,7 +34,7 @@ def layer_words(layer: Layer, number: int) -> str:
     words = [_named(layer, number), day_words(layer["days"]), f"{layer['start']}–{layer['end']}"]
     if layer.get("ended_at"):
         words.append(_("ended by hand at %(time)s until its next start") % {"time": _moment(layer)})
-    return f"{_(', ').join(words)}{_(' (')}{listed(acts)}{_(')')}"
+    return f"{', '.join(words)} ({listed(acts)})"
 
 
 def layer_lines(before: Sequence[Layer], after: Sequence[Layer]) -> list[Line]:
@@ -48,7 +48,7 @@ def layer_lines(before: Sequence[Layer], after: Sequence[Layer]) -> list[Line]:
             lines.append((_gone(was, number), layer_words(was, number), _NONE))
         elif was is not None and now is not None and was != now:
             of = _("layer %(name)s") % {"name": now["name"]} if now["name"] else _("layer %(n)s") % {"n": number}
-            lines += [(f"{of}{_(': ')}{part}", old, new) for part, old, new in _parts(was, now)]
+            lines += [(f"{of}: {part}", old, new) for part, old, new in _parts(was, now)]
     moved = [layer for layer in after if layer in before] != [layer for layer in before if layer in after]
     if moved:
         lines.append((_("order of the layers"), _order(before), _order(after)))

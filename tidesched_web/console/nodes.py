@@ -85,7 +85,7 @@ class Slot:
         text = listed(self.gangs)
         if self.used < WHOLE:
             text += f" ({amounts.number(self.used / WHOLE)})"
-        return _(", ").join([text, _("leaving")]) if self.leaving else text
+        return " · ".join([text, _("leaving")]) if self.leaving else text
 
 
 def pieces(parts: Iterable[tuple[str, int]]) -> list[tuple[str, float, float]]:

@@ -39,10 +39,6 @@ class CardRow:
     bar: bars.UsageBar
     day: DayRange | None = None
 
-    @property
-    def own_training(self) -> int:
-        return self.point.training - self.point.borrowed
-
 
 @page(section="overview", topics="sessions alerts clusters")
 def overview(this: Page) -> HttpResponse:

@@ -12,7 +12,6 @@ from django.utils.translation import ngettext
 
 from tidesched_web.accounts.models import BusinessLine, Project
 from tidesched_web.clusters.selectors import card_names
-from tidesched_web.common.sentences import in_a_row
 from tidesched_web.console import amounts
 from tidesched_web.console.edit_pages import delete_page, edit_page
 from tidesched_web.console.forms.edit import ReasonForm
@@ -226,6 +225,6 @@ def queue_delete(this: Page, name: str) -> HttpResponse:
 def acts_on(this: Page, found: Queue) -> dict[str, Any]:
     return {
         "manages": manages(this.access, found.tenant_id),
-        "stays": in_a_row(why_not_deleted(found)),
+        "stays": " ".join(why_not_deleted(found)),
         "alive": living(found),
     }

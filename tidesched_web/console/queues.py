@@ -215,18 +215,18 @@ def queues(this: Page) -> HttpResponse:
     starved = sum(row.starved for row in rows)
     line = ngettext("%(n)s queue", "%(n)s queues", len(rows)) % {"n": amounts.number(len(rows))}
     if starved:
-        line += _("; ") + ngettext(
+        line += " · " + ngettext(
             "%(n)s waits although it is below its quota", "%(n)s wait although they are below their quota", starved
         ) % {"n": amounts.number(starved)}
     if state == BORROWS:
         cards = amounts.number(sum(row.borrowed for row in rows))
-        line += _("; ") + _("physical cards that they use beyond their deserved share: %(n)s") % {"n": cards}
+        line += " · " + _("physical cards that they use beyond their deserved share: %(n)s") % {"n": cards}
     elif state == LENDS:
         cards = amounts.number(sum(row.lent for row in rows))
-        line += _("; ") + _("physical cards that training uses of what they leave: %(n)s") % {"n": cards}
+        line += " · " + _("physical cards that training uses of what they leave: %(n)s") % {"n": cards}
     makes = this.access.administers or bool(this.access.admin_of)
     part = part_of(rows, this.request.GET.get("cursor", ""))
-    given = {"rows": part.rows, "page": part, "form": form, "line": f"{line}{_('.')}", "makes": makes}
+    given = {"rows": part.rows, "page": part, "form": form, "line": line, "makes": makes}
     # Figures of what is lent have room in compact rows where they are asked for.
     given["lending"] = state in (BORROWS, LENDS) or form.value("order") in ("borrowed", "lent")
     return this.render("queues/queues.html", given)

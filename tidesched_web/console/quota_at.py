@@ -14,7 +14,7 @@ from django.utils.translation import ngettext
 
 from tidesched_web.clusters.selectors import card_names
 from tidesched_web.common import reader_zone
-from tidesched_web.common.sentences import in_a_row, listed
+from tidesched_web.common.sentences import listed
 from tidesched_web.console import amounts
 from tidesched_web.console.export import csv_list
 from tidesched_web.console.forms.quota_at import QuotaAtFilter
@@ -115,7 +115,7 @@ def _line(rows: Sequence[QuotaThen], open_then: Sequence[str], at: dt.datetime) 
         return _("At %(time)s no layer of a plan is open: the base holds.") % {"time": moment}
     others = sum(bool(row.by) for row in rows)
     figures = ngettext("%(n)s figure here is", "%(n)s figures here are", others) % {"n": amounts.number(others)}
-    return in_a_row(
+    return " ".join(
         [
             _("At %(time)s %(layers)s are open.") % {"time": moment, "layers": listed(open_then)}
             if len(open_then) > 1

@@ -5,9 +5,6 @@ from django.utils.translation import gettext_lazy as _
 
 _WORDS: dict[str, Promise] = {
     "corner": _("Tenant › project › queue"),
-    "then": _(", "),
-    "colon": _(": "),
-    "stop": _("."),
     "used": _("{n} used"),
     "given": _("{n} given"),
     "given_of": _("{given} of {limit}"),

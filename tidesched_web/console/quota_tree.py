@@ -154,17 +154,17 @@ def _line(rows: list[Row], sums: TreeSums) -> str:
     }
     over = sum(row.over for row in rows)
     if over:
-        line += _("; ") + ngettext(
+        line += " · " + ngettext(
             "%(n)s place assigns more than it has", "%(n)s places assign more than they have", over
         ) % {"n": amounts.number(over)}
     starved = sum(row.starved for row in rows if row.kind == "service")
     if starved:
-        line += _("; ") + ngettext(
+        line += " · " + ngettext(
             "%(n)s queue waits although it is below its quota",
             "%(n)s queues wait although they are below their quota",
             starved,
         ) % {"n": amounts.number(starved)}
-    return f"{line}{_('.')}"
+    return line
 
 
 @page(section="quota")

@@ -357,7 +357,7 @@ def waiting_line(total: int, top_code: str, top_count: int) -> str:
         return _("No gang waits.")
     line = ngettext("%(n)s gang waits", "%(n)s gangs wait", total) % {"n": amounts.number(total)}
     if not top_code or top_count < 2:
-        return f"{line}{_('.')}"
+        return line
     return _("%(line)s; most often: %(reason)s (%(n)s).") % {
         "line": line,
         "n": amounts.number(top_count),

@@ -220,13 +220,13 @@ def balance(reclaim: Reclaim) -> list[Balance]:
                 "inference",
                 needed.get(name, 0),
                 largest,
-                f"{needed_word}{_(': ')}{amounts.number(needed.get(name, 0))} × {card_label(name)}",
+                f"{needed_word}: {amounts.number(needed.get(name, 0))} × {card_label(name)}",
             ),
             bars.amount_bar(
                 "reclaimed",
                 freed.get(name, 0),
                 largest,
-                f"{freed_word}{_(': ')}{amounts.number(freed.get(name, 0))} × {card_label(name)}",
+                f"{freed_word}: {amounts.number(freed.get(name, 0))} × {card_label(name)}",
             ),
         )
         for name in names

@@ -161,7 +161,7 @@ def session(this: Page, number: int) -> HttpResponse:
                 (
                     step,
                     value,
-                    bars.amount_bar("plain", value, longest, f"{step}{_(': ')}{amounts.duration(value / 1000)}"),
+                    bars.amount_bar("plain", value, longest, f"{step}: {amounts.duration(value / 1000)}"),
                 )
                 for step, value in ((timings_figure.step_word(name), value) for name, value in steps.items())
             ],

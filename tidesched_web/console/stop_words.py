@@ -11,7 +11,6 @@ from django.utils.translation import gettext_lazy
 
 from tidesched_web.clusters.models import Cluster
 from tidesched_web.common.permissions import Access
-from tidesched_web.common.sentences import gap, in_a_row
 from tidesched_web.console import amounts
 from tidesched_web.console.hold_words import HOLDS
 from tidesched_web.scheduling.holds import Hold, SendingStop, sending_stop
@@ -55,7 +54,7 @@ def stop_words(cluster: Cluster, access: Access) -> StopWords | None:
         sentences.append(str(others))
     button = str(act) if access.administers else _("Look at it")
     title = _("Sending to %(cluster)s is stopped.") % {"cluster": cluster.name}
-    return StopWords(title, in_a_row(sentences), stop.since, url, button if url else "")
+    return StopWords(title, " ".join(sentences), stop.since, url, button if url else "")
 
 
 def _reason(stop: SendingStop, access: Access) -> str:
@@ -69,7 +68,7 @@ def _reason(stop: SendingStop, access: Access) -> str:
         return words
     share = numbers.get("rule") == "share_of_training"
     asked, limit = (_figure(numbers[name], share=share) for name in ("asked", "limit"))
-    return words + gap() + _("It asked for %(asked)s; the limit is %(limit)s.") % {"asked": asked, "limit": limit}
+    return words + " " + _("It asked for %(asked)s; the limit is %(limit)s.") % {"asked": asked, "limit": limit}
 
 
 def _figure(value: float, *, share: bool) -> str:

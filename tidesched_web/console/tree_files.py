@@ -160,4 +160,4 @@ def _said(objects: int, fields: int) -> str:
         return _("The tree says already what the file says.")
     said = ngettext("%(n)s object would change", "%(n)s objects would change", objects)
     figures = ngettext("%(n)s figure", "%(n)s figures", fields) % {"n": amounts.number(fields)}
-    return said % {"n": amounts.number(objects)} + _(": ") + figures
+    return said % {"n": amounts.number(objects)} + ": " + figures

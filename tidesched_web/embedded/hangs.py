@@ -73,7 +73,7 @@ class HangWatch:
         self._clock = clock
         self._looked_at = clock()
         self._fair_from = float("-inf")
-        self._answered: dict[int, float] = {}
+        self.answered: dict[int, float] = {}
 
     def begin(self) -> None:
         """Forget what the processes of an earlier start have said."""
@@ -89,14 +89,11 @@ class HangWatch:
 
     def heard(self, pid: int) -> None:
         """A process that is asked has answered."""
-        self._answered[pid] = self._clock()
+        self.answered[pid] = self._clock()
 
     def forget(self, pid: int) -> None:
         """A process has ended: another one may get its number."""
-        self._answered.pop(pid, None)
-
-    def has_answered(self, pid: int) -> bool:
-        return pid in self._answered
+        self.answered.pop(pid, None)
 
     def standing(self, role: str, pid: int, born: float, *, asked: bool) -> list[tuple[Report, Standing]]:
         """Which processes of a role are to be replaced, and why; the first was started at ``born``."""
@@ -104,8 +101,8 @@ class HangWatch:
         if now < self._fair_from:
             return []
         report = read(self.folder / f"{role}.json")
-        if asked and pid in self._answered:
-            at, since, patience = "silent", self._answered[pid], SILENT_SECONDS
+        if asked and pid in self.answered:
+            at, since, patience = "silent", self.answered[pid], SILENT_SECONDS
         elif asked:
             at, since, patience = "starting", born, 2 * START_SECONDS
         elif report is None or report.pid != pid:

@@ -10,7 +10,7 @@ from django.utils.translation import gettext as _
 
 from tidesched_web.common.calendar_bounds import OutOfCalendar, in_calendar
 from tidesched_web.common.hints import MOST_UNKNOWN, Hints, Shown, cut
-from tidesched_web.common.sentences import gap, listed
+from tidesched_web.common.sentences import listed
 from tidesched_web.common.time_zones import meant_zone, time_zones
 from tidesched_web.quota.tide import NO_DAY, WEEKDAYS, clock, minutes
 
@@ -48,7 +48,7 @@ def _zone(value: Any, hints: Hints) -> str:
         known = "" if name not in time_zones() else name
         if not known:
             near = meant_zone(name) if hints.take() else None
-            hint = gap() + _("Did you mean “%(near)s”?") % {"near": near} if near else ""
+            hint = " " + _("Did you mean “%(near)s”?") % {"near": near} if near else ""
             said = _("There is no time zone “%(name)s”.") % {"name": Shown(value)}
             code = "unknown_time_zone" if isinstance(value, str) and len(value) <= LONGEST_ZONE else "invalid"
             raise _Refused("/time_zone", said + hint, code) from None
@@ -59,7 +59,7 @@ def _known(fields: Mapping[str, Any], known: Collection[str], at: str, hints: Hi
     for name in fields:
         if name not in known:
             said = _("There is no field %(name)r.") % {"name": Shown(name)}
-            hint = _nearest(str(name), known, hints) or gap() + _("Known: %(known)s.") % {"known": listed(known)}
+            hint = _nearest(str(name), known, hints) or " " + _("Known: %(known)s.") % {"known": listed(known)}
             raise _Refused(f"{at}/{_escaped(cut(str(name)))}", said + hint, "unknown_field")
 
 
@@ -262,4 +262,4 @@ def unknown_names(
 
 def _nearest(name: str, known: Collection[str] | Callable[[], Collection[str]], hints: Hints) -> str:
     near = hints.near(name, known)
-    return gap() + _("Did you mean %(near)r?") % {"near": near} if near else ""
+    return " " + _("Did you mean %(near)r?") % {"near": near} if near else ""

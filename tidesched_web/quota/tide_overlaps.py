@@ -15,7 +15,6 @@ from zoneinfo import ZoneInfo
 from django.utils.translation import gettext as _
 
 from tidesched_web.common.card_names import card_label
-from tidesched_web.common.sentences import in_a_row
 from tidesched_web.quota import tide
 from tidesched_web.quota.tide import Amount, Plan
 from tidesched_web.quota.tide_rules import WEEKDAY_NAMES
@@ -80,7 +79,7 @@ class Overlap:
             what = _("%(last)s decides it then (%(does)s); what %(first)s does to it (%(did)s) has no effect.")
         else:
             what = _("%(first)s makes it %(did)s, then %(last)s changes that (%(does)s).")
-        return in_a_row((said % figures, what % figures, self._why()))
+        return " ".join(filter(None, (said % figures, what % figures, self._why())))
 
     def _why(self) -> str:
         if self.adds_up:

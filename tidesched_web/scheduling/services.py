@@ -58,13 +58,6 @@ _log = logging.getLogger(__name__)
 
 
 @transaction.atomic
-def request_session(*, cluster: Cluster, by: str) -> None:
-    """Make a session due now; the holder of the cluster's lease is woken after the commit."""
-    requests.ask(cluster.pk, by=by)
-    transaction.on_commit(lambda: wake_holder(cluster.pk), robust=True)
-
-
-@transaction.atomic
 def release_guard(*, cluster: Cluster, actor: str, reason: str = "") -> Alert:
     """Let the next session pass the eviction budget once. Conditional: of two people one wins."""
     alert = Alert.objects.select_for_update().filter(cluster=cluster, key=GUARD_KEY, resolved_at__isnull=True).first()

@@ -28,7 +28,7 @@ def test_a_draft_on_a_base_that_moved_says_what_moved(world) -> None:
     act(client, first, "apply", reason="First.", when="now")
     page = client.get(f"{BASE}changes/{second.pk}/").content.decode()
     assert "What was changed since this draft was made" in page
-    by_whom = rf'data-label="Changed by"><span>admin,\s+<a class="num"\s+href="{BASE}changes/{first.pk}/">'
+    by_whom = rf'data-label="Changed by"><span>admin ·\s+<a class="num"\s+href="{BASE}changes/{first.pk}/">'
     assert re.search(by_whom, page), "who changed it, and by which change"
     assert re.search(r'data-label="This change still sets"><strong>20 \(\+4\)</strong>', page), (
         "not +4 on what was known"
@@ -201,5 +201,5 @@ def test_who_moved_a_figure_is_said_of_what_was_written_while_the_grid_was_open(
     seen = json.dumps({"queue/search-training": {"card_quota": {H200: 24}}})
     second = drafted(client, {"queue/search-training": {"card_quota": {H200: 20}}}, known=seen)
     page = client.get(f"{BASE}changes/{second.pk}/").content.decode()
-    by_whom = rf'data-label="Changed by"><span>admin,\s+<a class="num"\s+href="{BASE}changes/{first.pk}/">'
+    by_whom = rf'data-label="Changed by"><span>admin ·\s+<a class="num"\s+href="{BASE}changes/{first.pk}/">'
     assert re.search(by_whom, page), "written before the draft was made, after its author looked"

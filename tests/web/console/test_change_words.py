@@ -151,14 +151,14 @@ def test_an_impact_is_told_by_what_becomes_of_gangs() -> None:
             },
         }
     )
-    assert view.line == "1 gang would run at once; 3 would be reclaimed; 1 queue is above its new quota."
+    assert view.line == "1 gang would run at once · 3 would be reclaimed · 1 queue is above its new quota"
     by_key = {section.key: section for section in view.sections}
     assert by_key["gangs_run"].entries[0].note == "runs"
     assert by_key["queues_over"].entries[0].note == "H200: 6 in use after the next session, quota 8 → 4"
     assert by_key["reclaimed_next"].entries[0].note == "for a/waits · 2 card-hours lost"
     assert by_key["reclaimed_next"].hidden == 2
     assert [row.queue for row in view.hours] == ["q"]
-    assert impact_view.view_of({"counts": {}}).line == "The next session would decide the same as today."
+    assert impact_view.view_of({"counts": {}}).line == "The next session would decide the same as today"
 
 
 def test_an_empty_map_that_comes_or_goes_is_no_line_beside_the_figures(world) -> None:

@@ -47,7 +47,7 @@ def test_what_would_help_stands_on_the_page_and_in_the_list(world) -> None:
     assert said in page
     found = GangRemedy.objects.get(gang=world.gangs["search/rank-lap2-013"])
     when = f"{found.at:%Y-%m-%d %H:%M:%S} UTC by the cluster&#x27;s clock"
-    assert f"worked out over session {world.sessions[-1].number}, {when}" in page
+    assert f"worked out over session {world.sessions[-1].number} · {when}" in page
     assert said in listed(world)
     assert f"worked out over session {world.sessions[-1].number}" in listed(world)
     assert "Try it in the editor" in page

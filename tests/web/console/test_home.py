@@ -132,7 +132,7 @@ def test_the_card_hours_of_slices_are_the_part_of_a_card_that_they_are(world) ->
     )  # fmt: skip
     page = " ".join(home(world.member).split())
     assert "<dt>Used, last 24 h</dt> <dd>2 card-hours" in page, "four halves"
-    assert re.search(r"<dd>2 card-hours<span\s+class=\"text-secondary\">, in physical cards</span>", page)
+    assert re.search(r"<dd>2 card-hours<span\s+class=\"text-secondary\"> · in physical cards</span>", page)
     assert "4 card-hours" in page, "in the table as they are counted"
 
 
@@ -181,14 +181,16 @@ def test_what_is_lent_tonight_and_when_it_comes_back_is_said(world, path) -> Non
     lending(world)
     Queue.objects.filter(name="search-suggest-inference").update(tide={L40S: 6})
     page = re.sub(r"\s+(?=[,.])", "", shown())
-    now = "gives up 4 of 10 × L40S, now, since 2026-03-04 18:00:00 UTC, back at 2026-03-05 06:00:00 UTC, by nights."
+    now = "gives up 4 of 10 × L40S · now · since 2026-03-04 18:00:00 UTC · back at 2026-03-05 06:00:00 UTC · by nights"
     assert now in page
     assert "maps-route-inference" not in page, "the other side is not theirs"
     Queue.objects.filter(name="search-suggest-inference").update(tide={L40S: 8})
     assert "Lent at this moment: 2, its quota is 8: what inference uses is never taken from it." in shown()
     lending(world, start="23:00")
     page = re.sub(r"\s+(?=[,.])", "", shown())
-    assert "gives up 4 of 10 × L40S, from 2026-03-04 23:00:00 UTC, back at 2026-03-05 06:00:00 UTC, by nights." in page
+    assert (
+        "gives up 4 of 10 × L40S · from 2026-03-04 23:00:00 UTC · back at 2026-03-05 06:00:00 UTC · by nights" in page
+    )
 
 
 @pytest.mark.parametrize("path", ["/", "/clusters/demo/queues/search-suggest-inference/"])
@@ -213,13 +215,13 @@ def test_what_two_plans_lend_comes_back_by_the_schedule_of_both(world, path) -> 
         plans=["always", "nights"], answer="taken",
     )  # fmt: skip
     page = shown()
-    assert "gives up 6 of 10 × L40S, now, since 2026-03-04 19:57:24 UTC, by always, nights." in page
-    assert "At 2026-03-05 06:00:00 UTC: 4 of them back, 2 still given up, by always." in page
+    assert "gives up 6 of 10 × L40S · now · since 2026-03-04 19:57:24 UTC · by always, nights" in page
+    assert "At 2026-03-05 06:00:00 UTC: 4 of them back, 2 still given up · by always" in page
     assert "No end for 2 of them as long as always stays on." in page
     assert "back at" not in page
     Queue.objects.filter(pk=queue.pk).update(tide={L40S: 7})
     page = shown()
-    assert "gives up 6 of 10 × L40S, now, by always, nights." in page, (
+    assert "gives up 6 of 10 × L40S · now · by always, nights" in page, (
         "not since that step: it is not the plan's figure"
     )
     assert "Lent at this moment: 3, its quota is 7" in page

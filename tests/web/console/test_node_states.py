@@ -50,7 +50,7 @@ def test_nodes_that_take_no_gangs_are_counted_and_found(world) -> None:
     )
     Node.objects.filter(name=names[2]).update(unschedulable=True)
     said = text_of(client)
-    assert "2 nodes are not ready , 1 node is closed ." in said
+    assert "2 nodes are not ready , 1 node is closed" in said
     page = client.get(NODES).content.decode()
     assert f'href="{NODES}?state=not_ready"' in page
 

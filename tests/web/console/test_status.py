@@ -75,7 +75,7 @@ def test_versions_of_the_parts_are_shown(world: story.World, monkeypatch: pytest
 def test_what_a_process_hung_at_is_said_in_the_readers_language(world: story.World) -> None:
     incidents.write(settings.REDIS_URL, _note())
     page = client_of(world.admin).get("/status/", headers={"accept-language": "zh-hans"}).content.decode()
-    assert "<span>集群 1 的调度会话：决策</span>" in page
+    assert "<span>集群 1 的调度会话: 决策</span>" in page
     assert "<span>守护进程</span>" in page
 
 

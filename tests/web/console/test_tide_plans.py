@@ -263,8 +263,8 @@ def test_all_that_is_wrong_is_said_at_once_each_at_its_field(world):
     assert at_field.partition("</div>")[0].endswith(start)
     summary = page.partition("Nothing was saved:")[2].partition("</ul>")[0]
     for words in (
-        f"day, From: {start}",
-        "day, To: “7” is no time of day",
+        f"day · From: {start}",
+        "day · To: “7” is no time of day",
         "Choose at least one day.",
         "'many' is no whole number",
         "Say why",

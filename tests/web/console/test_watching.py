@@ -195,7 +195,7 @@ def test_evictions_by_others_stand_beside_the_own_decision(world) -> None:
     reason = {"code": "WaitingForCards", "numbers": numbers, "message": "8 cards are asked for."}
     Reclaim.objects.filter(pk=named.pk).update(instead=named.instead | {"found": "waits", "reason": reason})
     page = shown(world.admin, f"/clusters/demo/reclaims/{named.pk}/")
-    assert "would have let it wait: Waits for cards. Needs 8 × H200, but only 5 are free" in " ".join(page.split())
+    assert "would have let it wait: Waits for cards · Needs 8 × H200, but only 5 are free" in " ".join(page.split())
     User.objects.filter(pk=world.admin.pk).update(language="zh-hans")
     page = shown(world.admin, f"/clusters/demo/reclaims/{named.pk}/")
     assert "需要 8 × H200，但集群中空闲的仅有 5。" in page

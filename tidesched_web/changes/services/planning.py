@@ -46,7 +46,7 @@ from tidesched_web.common.card_names import card_label
 from tidesched_web.common.errors import DomainError
 from tidesched_web.common.hints import Hints, cut
 from tidesched_web.common.permissions import Access
-from tidesched_web.common.sentences import in_a_row, listed
+from tidesched_web.common.sentences import listed
 from tidesched_web.quota.push_selectors import limited_cards
 from tidesched_web.quota.tide_overlaps import overlaps_of_each
 
@@ -154,7 +154,7 @@ class Plan:
             said.append(fault.plans)
         if fault.remedy and all(in_sight(name, self.reading, self.after, access) for name in fault.remedy_names):
             said.append(fault.remedy)
-        return found | {"detail": in_a_row(said)}
+        return found | {"detail": " ".join(said)}
 
 
 def in_sight(key: str, reading: TreeReading, documents: Documents, access: Access | None) -> bool:

@@ -118,7 +118,6 @@ class ClusterCache:
         # Of each object: its newest resource version and its signature; of one that went, the version of its end.
         self._known: dict[str, dict[Key, tuple[int, object]]] = {kind.id: {} for kind in kinds}
         self._gone: dict[str, dict[Key, int]] = {kind.id: {} for kind in kinds}
-        self._uids: dict[Key, str] = {}
         self._problems: dict[tuple[str, Key], str] = {}
         self._counts: dict[str, GangCounts] = {}
         self._waits: dict[str, str] = {}
@@ -179,12 +178,6 @@ class ClusterCache:
                 self._snapshot = self._builder.build()
             return self._snapshot
 
-    def pod_uid(self, key: str) -> str:
-        """uid of the pod ``namespace/name`` in the newest picture; empty where there is none."""
-        namespace, _, name = key.partition("/")
-        with self._lock:
-            return self._uids.get((namespace, name), "")
-
     def revisions(self) -> dict[str, PodGroup]:
         """PodGroups that TideSched made and would make otherwise now, as of the last snapshot."""
         with self._lock:
@@ -205,18 +198,6 @@ class ClusterCache:
         with self._lock:
             known = self._known["Queue"].items()
             return {name: version for (_, name), (version, mark) in known if not has_state(mark)}
-
-    # -- what a writer has seen --------------------------------------------------------------------------------
-
-    def absorb(self, kind: Kind, obj: Json) -> None:
-        """Take in an object that a direct answer of the server brought, unless the watch knows a newer one.
-
-        So the next session sees its own writes, even where the watch is behind.
-        """
-        obj.setdefault("kind", kind.name)
-        obj.setdefault("apiVersion", kind.group_version)
-        with self._lock:
-            self._upsert(kind, obj)
 
     # -- from the watches --------------------------------------------------------------------------------------
 
@@ -253,7 +234,6 @@ class ClusterCache:
         mark = signature(kind.id, obj)
         self._known[kind.id][key] = (version, mark)
         if kind.id == "Pod":
-            self._uids[key] = obj["metadata"]["uid"]
             if why := waits_in(obj):
                 self._waits["/".join(key)] = why
             else:
@@ -283,11 +263,10 @@ class ClusterCache:
             return False
         gone = self._gone[kind.id]
         gone[key] = max(version, before[0])
-        if len(gone) > 10_000:  # only late answers of writers ask for these: the newest are enough
+        if len(gone) > 10_000:  # only the list of a server that lags asks for these
             for old in list(gone)[:5_000]:
                 del gone[old]
         if kind.id == "Pod":
-            self._uids.pop(key, None)
             self._waits.pop("/".join(key), None)
         elif kind.id == "PodGroup":
             self._counts.pop("/".join(key), None)

@@ -132,10 +132,6 @@ class ClusterWrites:
 
     # -- gangs -------------------------------------------------------------------------------------------------
 
-    def get_pod_group(self, namespace: str, name: str) -> Outcome:
-        """The PodGroup as the server has it now, past any cache."""
-        return self._send("GET", POD_GROUP.path(namespace, name))
-
     def patch_podgroup_status(
         self,
         namespace: str,

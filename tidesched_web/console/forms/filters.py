@@ -13,7 +13,6 @@ from django.utils.translation import gettext_lazy as _
 
 from tidesched_web.common.card_names import card_label
 from tidesched_web.common.models import ServiceType
-from tidesched_web.common.sentences import gap
 from tidesched_web.console.reason_words import TITLES
 from tidesched_web.quota.models import DriftState, QueueState
 from tidesched_web.workloads.models import GangState
@@ -70,7 +69,7 @@ class FilterForm(forms.Form):
 
     def _why(self, name: str) -> str:
         """What a known value lies outside of."""
-        return gap().join(error.messages[0] for error in self.errors[name].as_data() if error.code == OUT_OF_BOUNDS)
+        return " ".join(error.messages[0] for error in self.errors[name].as_data() if error.code == OUT_OF_BOUNDS)
 
     def chips(self) -> list[Chip]:
         found = []

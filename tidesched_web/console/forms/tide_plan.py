@@ -62,10 +62,9 @@ class Layer:
         """All that is wrong with it, each with the layer (the ``place``-th where it has no name) and the field."""
         where = self.name or _("layer %(n)s") % {"n": place}
         words = {"name": _("Layer"), "start": _("From"), "end": _("To"), "days": _("Days on which it begins")}
-        comma, colon = _(", "), _(": ")
-        fields = (f"{words[name]}{colon}{text}" for name, text in self.field_errors.items())
-        return [f"{where}{comma}{text}" for text in (*fields, *(line.error for line in self.lines if line.error))] + [
-            f"{where}{colon}{text}" for text in self.errors
+        fields = (f"{words[name]}: {text}" for name, text in self.field_errors.items())
+        return [f"{where} · {text}" for text in (*fields, *(line.error for line in self.lines if line.error))] + [
+            f"{where}: {text}" for text in self.errors
         ]
 
 
@@ -187,10 +186,9 @@ class PlanForm:
             "exceptions": _("Exceptions"),
             "reason": _("Reason"),
         }
-        colon = _(": ")
         return [
             *self.errors,
-            *(f"{words[name]}{colon}{self.field_errors[name]}" for name in words if name in self.field_errors),
+            *(f"{words[name]}: {self.field_errors[name]}" for name in words if name in self.field_errors),
             *(text for place, layer in enumerate(self.layers, 1) for text in layer.said(place)),
         ]
 

@@ -4,12 +4,10 @@ from typing import Any
 
 from django import template
 from django.urls import reverse
-from django.utils.safestring import SafeString
 
 from tidesched_web.accounts import demo_people as people_file
 from tidesched_web.clusters.models import Cluster
 from tidesched_web.clusters.selectors import only_simulated
-from tidesched_web.common.sentences import closed_up, gap
 from tidesched_web.console.navigation import COOKIE, FOLDED_COOKIE, SETTINGS, groups
 from tidesched_web.console.page_help import ABOUT
 from tidesched_web.console.reach_words import ReachWords, reach_words
@@ -21,12 +19,6 @@ register = template.Library()
 for _part in (figures, looks, times, words):
     register.tags.update(_part.register.tags)
     register.filters.update(_part.register.filters)
-
-
-@register.simple_block_tag
-def sentences(content: str) -> str:
-    """Sentences one after the other, without the blanks of the template where the language has none between them."""
-    return content if gap() else SafeString(closed_up(content))
 
 
 @register.inclusion_tag("accounts/demo_people.html", takes_context=True)

@@ -45,7 +45,7 @@ register.filter("tide_amount", amounts.tide_amount)
 @register.filter
 def each_amount(named: Mapping[str, Any] | None) -> str:
     """Amounts by name in one line; nothing of nothing."""
-    return listed(f"{name}{_(': ')}{value}" for name, value in (named or {}).items())
+    return listed(f"{name}: {value}" for name, value in (named or {}).items())
 
 
 @register.filter

@@ -84,12 +84,11 @@ def tree_lines(row: Row) -> SafeString:
 class _Words(NamedTuple):
     assigned: str
     without_limit: str
-    comma: str
 
 
 @cache
 def _words(_language: str | None) -> _Words:
-    return _Words(_("%(given)s of %(limit)s assigned"), _("no limit, %(given)s assigned"), _(", "))
+    return _Words(_("%(given)s of %(limit)s assigned"), _("no limit, %(given)s assigned"))
 
 
 @lru_cache(maxsize=4096)
@@ -106,7 +105,7 @@ def _base(base: int, _language: str | None) -> str:
 def _line(row: Row, line: CardLine, warn: str, words: _Words) -> str:
     figures, bar = "", line.bar
     if not bar.empty:
-        extra = f'<span class="text-secondary">{words.comma}{escape(bar.extra)}</span>' if bar.extra else ""
+        extra = f'<span class="text-secondary"> · {escape(bar.extra)}</span>' if bar.extra else ""
         figures = f"{escape(bar.text)}{extra}"
     mark = "" if line.base is None else f" {_base(line.base, get_language())}"
     handed = ""
