@@ -1,5 +1,3 @@
-"""Alerts: what a person must look at, who looks after it, and the act that lets the sessions go on."""
-
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -64,11 +62,7 @@ def _shown(this: Page, rows: Any, *, everywhere: bool) -> HttpResponse:
 
 
 def _alike(this: Page, alerts: Sequence[Alert], who: Callable[[Alert], object]) -> list[list[Alert]]:
-    """Alerts that read alike and that the same person deals with, together, in the order of the first of each.
-
-    Names of other tenants' queues and objects are left out of them, so many of them may say one thing. Who acts on
-    alerts has each one by itself.
-    """
+    """Names of other tenants are left out, so many may say one thing; in the order of the first of each."""
     found: dict[object, list[Alert]] = {}
     for alert in alerts:
         text = alert_sentence(alert.code, alert.numbers or {}, alert.message, everything=this.access.everything)
@@ -109,7 +103,6 @@ def _back(this: Page, alert: Alert) -> HttpResponse:
 @acts_by_post
 @page(section="alerts")
 def acknowledge(this: Page, pk: int) -> HttpResponse:
-    """Say that a person looks after it, or hand it back; it ends when its condition does."""
     alert = _chosen(this, pk)
     if this.request.POST.get("act") == HAND_BACK:
         if scheduling.hand_back_alert(alert=alert, actor=this.access.actor):
@@ -128,7 +121,6 @@ def acknowledge(this: Page, pk: int) -> HttpResponse:
 @acts_by_post
 @page(section="alerts")
 def resolve(this: Page, pk: int) -> HttpResponse:
-    """Mark an alert as dealt with: a stopped session may go on then."""
     alert = _chosen(this, pk)
     if scheduling.resolve_alert(alert=alert, actor=this.access.actor):
         messages.success(this.request, _("The alert is resolved."))

@@ -1,5 +1,3 @@
-"""The audit log: who did what to what, an entry with what it changed, and whether the chains hold."""
-
 import datetime as dt
 import json
 from collections.abc import Sequence
@@ -79,7 +77,6 @@ def _line(this: Page) -> str:
 
 
 def _readable(payload: bytes) -> str:
-    """The bytes under the hash line by line; as they are where they are no JSON any more."""
     try:
         return json.dumps(json.loads(payload), indent=2, ensure_ascii=False)
     except ValueError:
@@ -153,7 +150,6 @@ def _object_url(this: Page, row: AuditEntry) -> str:
 
 
 def _page(name: str, *keys: str) -> str:
-    """A page by its keys; none where one is missing: a sign-in under an unknown name is of no account."""
     return reverse(name, args=keys) if all(keys) else ""
 
 
@@ -219,7 +215,6 @@ def _integrity_line(chains: list[dict[str, Any]]) -> str:
 @acts_by_post
 @page(section="audit")
 def verify(this: Page) -> HttpResponse:
-    """Walk the chains: short ones now, long ones in a worker."""
     _auditors(this)
     asked = check_services.ask(actor=this.access.actor)
     broken = [report for report in asked.done if not report.intact]

@@ -1,5 +1,3 @@
-"""Business lines: what training is done for."""
-
 from django.contrib import messages
 from django.http import Http404, HttpResponse
 from django.shortcuts import redirect

@@ -1,5 +1,3 @@
-"""Card types of a cluster: found on its nodes, or declared ahead of them."""
-
 from django.http import Http404, HttpResponse
 from django.shortcuts import redirect
 from django.urls import reverse

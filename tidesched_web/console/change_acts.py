@@ -1,5 +1,3 @@
-"""What people do with a change: apply, take its time back, approve, reject, cancel, retry, rebase, roll back."""
-
 import datetime as dt
 from typing import Any
 
@@ -42,7 +40,6 @@ def change_act(this: Page, pk: int, verb: str) -> HttpResponse:
 
 
 def _typed(this: Page, verb: str) -> dict[str, Any]:
-    """The form that was sent: what is refused keeps what was typed."""
     if verb == "apply":
         return {"apply_form": ApplyForm(this.request.POST)}
     if verb in ("approve", "cancel") and this.request.POST.get(f"{verb}-reason"):
@@ -107,7 +104,6 @@ def _act(this: Page, found: QuotaChange, verb: str) -> HttpResponse:
 
 
 def _say_errors(this: Page, found: QuotaChange, act: Act, form: DecisionForm) -> None:
-    """Say what is wrong with a form above the page, where the page of this change does not show that form."""
     require_act(found, this.access, act)
     own = act == Act.REJECT and is_author(found, this.access)
     if act != Act.CANCEL and (found.state != ChangeState.WAITING or own):

@@ -1,5 +1,3 @@
-"""What a change would do: at the next session, over the recorded day, and what the cluster says of it."""
-
 from collections.abc import Mapping
 from typing import Any
 
@@ -57,7 +55,6 @@ def change_impact(this: Page, pk: int) -> HttpResponse:
 
 
 def _waiting(this: Page, impact: Mapping[str, Any]) -> dict[str, Any]:
-    """What is shown until the answer is there: since when it is asked, and what was answered before."""
     earlier, asked = _earlier(this, impact), job_by_id(impact.get("job") or 0)
     return {
         "earlier": earlier,
@@ -67,12 +64,10 @@ def _waiting(this: Page, impact: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _earlier(this: Page, impact: Mapping[str, Any]) -> dict[str, Any] | None:
-    """What was answered to the same question before, while it is asked anew."""
     return answer_shown(this, earlier_answer(impact.get("job") or 0))
 
 
 def _other_revision(this: Page, found: QuotaChange) -> HttpResponse | None:
-    """What stands in the place of a part of the page that was opened for another revision than there is now."""
     opened = this.request.GET.get("revision", "")
     if opened in ("", str(found.revision)):
         return None

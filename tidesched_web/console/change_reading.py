@@ -1,5 +1,3 @@
-"""What the pages about one change read first: the change, its plan, and what was answered about it."""
-
 from typing import Any
 
 from django.http import Http404
@@ -15,7 +13,6 @@ from tidesched_web.jobs.models import Job
 
 
 def change_of(this: Page, pk: int) -> QuotaChange:
-    """The change that the address names."""
     found = visible_changes(this.access).filter(cluster=this.cluster, pk=pk).first()
     if found is None:
         raise Http404
@@ -27,7 +24,6 @@ def plan_of(this: Page, change: QuotaChange) -> dict[str, Any]:
 
 
 def answer_shown(this: Page, job: Job | None) -> dict[str, Any] | None:
-    """The answer of a job about a change, as far as the reader may see it; None where there is none."""
     if job is None or (job.result or {}).get("unavailable"):
         return None
     known = within_sight(answer_of(job), this.access, this.cluster.pk)

@@ -1,5 +1,3 @@
-"""The way back from a connection test to its form: what is at fault, and what was typed, except the secret."""
-
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlencode
@@ -34,7 +32,6 @@ class Correction:
 
 
 def correction_of(test: ConnectionTest) -> Correction | None:
-    """What leads from an offer whose test failed back to the form that made it; None for any other test."""
     if not test.offer or test.taken_at is not None or test.verdict != FAILED:
         return None
     way, word = _way(test), str(_("Give another connection"))
@@ -50,11 +47,6 @@ def correction_of(test: ConnectionTest) -> Correction | None:
 
 
 def typed_before(this: Page) -> dict[str, Any]:
-    """The values of the offer that the address names, for the form's fields; empty where it names none.
-
-    Raises:
-        Http404: it names an offer that is none of this page.
-    """
     wanted = this.request.GET.get("offer", "")
     if not wanted:
         return {}
@@ -70,7 +62,6 @@ def typed_before(this: Page) -> dict[str, Any]:
 
 
 def _way(test: ConnectionTest) -> str:
-    """Which of the form's ways an offer came by."""
     if test.connection_kind == ConnectionKind.IN_CLUSTER:
         return "own-pod"
     return "kubeconfig" if test.contexts else "token"

@@ -1,5 +1,3 @@
-"""How clusters are reached: connect one, test it, replace its credentials, disconnect it, and its settings."""
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -76,7 +74,6 @@ class Step:
 
 
 def steps_of(test: ConnectionTest) -> list[Step]:
-    """Findings by step, each step as bad as its worst line."""
     found: dict[str, list[Line]] = {}
     for one in test.findings:
         line = Line(one["level"], finding_words.sentence(one), finding_words.helps(one, test.mode))

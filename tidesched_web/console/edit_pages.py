@@ -1,5 +1,3 @@
-"""Pages with one form: edit or make something, and ask once more before it is deleted."""
-
 import json
 from collections.abc import Mapping, Sequence
 
@@ -57,10 +55,8 @@ def delete_page(
 
 
 def quota_ways(clusters: Sequence[Cluster], edits: Mapping[str, object]) -> list[dict[str, object]]:
-    """The changes that take quotas back before their holder can be deleted: one for each cluster, to be reviewed."""
     return [{"cluster": cluster, "edits": json.dumps(edits)} for cluster in clusters]
 
 
 def removal_ways(removals: Sequence[ClusterRemoval]) -> list[dict[str, object]]:
-    """The changes that delete the queues of an owner: one for each cluster, and the way to gangs that are in them."""
     return [{"removal": one, "edits": json.dumps(dict(one.edits))} for one in removals]

@@ -1,5 +1,3 @@
-"""Lists as CSV: the same filter as the page, all its rows up to a bound."""
-
 import csv
 import io
 from collections.abc import Callable, Iterable, Mapping, Sequence

@@ -1,5 +1,3 @@
-"""What a newly connected cluster still needs, step by step, until its first session and its first push."""
-
 from dataclasses import dataclass
 from typing import Final
 
@@ -45,7 +43,6 @@ class Step:
 
 
 def first_steps(this: Page) -> list[Step]:
-    """The steps of the page's cluster for those who may take them; none once it is set up."""
     cluster = this.cluster
     if not this.access.administers or cluster.disconnected_at is not None:
         return []

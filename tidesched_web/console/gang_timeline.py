@@ -1,5 +1,3 @@
-"""The timeline of a gang's page."""
-
 import datetime as dt
 from collections.abc import Iterable
 from typing import Any
@@ -13,7 +11,6 @@ from tidesched_web.console.states import look
 
 
 def timeline(access: Access, rows: Iterable[dict[str, Any]], *, own_queue: bool = True) -> list[dict[str, Any]]:
-    """The steps of a gang, the newest first, with their words. Rows are those of `workloads.selectors.with_steps`."""
     return [_step(access, row, own_queue) for row in rows]
 
 

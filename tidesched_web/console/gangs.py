@@ -1,5 +1,3 @@
-"""Gangs: the list with its filters, and the page of one gang with the reason why it waits."""
-
 import datetime as dt
 import math
 from collections.abc import Mapping
@@ -70,7 +68,6 @@ API_VERSION = "scheduling.volcano.sh/v1beta1"
 
 
 def pod_group_yaml(seen: Mapping[str, Any], *, phase: str) -> str:
-    """YAML in the order in which a person writes it; nothing when nothing was kept."""
     if not seen:
         return ""
     document = {
@@ -268,7 +265,6 @@ def _why(this: Page, gang: Gang) -> Why | None:
 
 
 def _at_once(gang: Gang) -> bool:
-    """It waits since it was submitted: the same time is not said twice."""
     if not gang.needs or gang.waiting_since is None:
         return False
     return abs((gang.waiting_since - gang.submitted_at).total_seconds()) < 60
@@ -319,7 +315,6 @@ def _export_one(this: Page, gang: Gang, pods: list[dict[str, Any]]) -> HttpRespo
 
 
 def _plain_step(this: Page, row: dict[str, Any]) -> dict[str, Any]:
-    """A step as data, its figures as far as the reader may see them."""
     detail = row["detail"]
     if not detail.get("numbers"):
         return row
@@ -329,7 +324,6 @@ def _plain_step(this: Page, row: dict[str, Any]) -> dict[str, Any]:
 @acts_by_post
 @page(section="gangs")
 def try_remedy(this: Page, pk: int) -> HttpResponse:
-    """Open the quota editor with what would help as a draft; nothing else is written."""
     found = _gang(this, pk)
     if found.queue is None or not manages(this.access, found.queue.tenant_id):
         raise PermissionDenied
@@ -349,7 +343,6 @@ def try_remedy(this: Page, pk: int) -> HttpResponse:
 
 
 def _draft(this: Page, gang: Gang, remedy: dict[str, Any]) -> QuotaChange:
-    """The draft of this edit; one of the reader's own that says the same is gone on with."""
     queue = visible_queues_of(this.cluster, this.access).filter(name=gang.queue_name).get()
     card, more = remedy["card"], remedy["by"]
     reading = reading_of(this.cluster)

@@ -1,5 +1,3 @@
-"""Which namespaces may use which queues."""
-
 from django.http import Http404, HttpResponse
 from django.shortcuts import redirect
 from django.urls import reverse

@@ -1,5 +1,3 @@
-"""The members of a tenant: its admins keep them."""
-
 from django.contrib import messages
 from django.http import Http404, HttpResponse
 from django.shortcuts import redirect

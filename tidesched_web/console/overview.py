@@ -1,5 +1,3 @@
-"""The overview: where the cards are now, the tide, who waits longest and what was taken back last."""
-
 import datetime as dt
 from dataclasses import dataclass
 from urllib.parse import urlencode
@@ -102,7 +100,6 @@ def overview(this: Page) -> HttpResponse:
 
 
 def tide_chart(cluster: Cluster, cards: list[str], chosen: str) -> Chart:
-    """The chart with a choice of one card type or all of them; ``chosen`` as the address has it."""
     chosen = chosen if chosen in cards else ""
     choices = [("", _("All card types")), *((card, card_label(card)) for card in cards)]
     return Chart(
@@ -154,5 +151,4 @@ def tide(this: Page) -> HttpResponse:
 
 
 def _rounded(value: float | None) -> float | None:
-    """A figure of the table: to hundredths, since a slice is a part of a card."""
     return None if value is None else round(value, 2)

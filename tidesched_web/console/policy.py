@@ -1,5 +1,3 @@
-"""A cluster's policy: the scheduler's conf with lint, difference and impact, its revisions, roll back and release."""
-
 from http import HTTPStatus
 from typing import Any
 
@@ -27,7 +25,6 @@ from tidesched_web.engine.policy_check import policy_findings
 
 
 def _revisions(this: Page) -> list[PolicyRevision]:
-    """The newest revisions with their texts; what rules is among them."""
     return list(visible_policies(this.access).filter(cluster=this.cluster).order_by("-number")[:20])
 
 
@@ -83,10 +80,7 @@ def _applied(this: Page, form: PolicyForm) -> bool:
 
 
 def _checked(this: Page, text: str, ruling: PolicyRevision | None, *, ask: bool) -> dict[str, Any]:
-    """What the text is worth: findings, difference to what rules, and what the next session would do otherwise.
-
-    The last is a question to a worker: a text that was refused (``ask`` is false) puts none.
-    """
+    """The impact is a question to a worker: a text that was refused (``ask`` is false) puts none."""
     findings = policy_findings(text)
     broken = any(finding["severity"] == "error" for finding in findings)
     lines = text_lines(ruling.text if ruling else "", text)

@@ -1,5 +1,3 @@
-"""Priority classes of a cluster: four levels by default, and the explicit act of replacing a live value."""
-
 from django.http import Http404, HttpResponse
 from django.shortcuts import redirect
 from django.urls import reverse

@@ -1,5 +1,3 @@
-"""Projects: spaces inside a tenant that inference queues belong to."""
-
 from django.contrib import messages
 from django.http import Http404, HttpResponse
 from django.shortcuts import redirect

@@ -1,5 +1,3 @@
-"""Make, edit, close and delete a queue. A queue closes, drains, and only then goes."""
-
 from collections.abc import Mapping
 from typing import Any
 
@@ -159,7 +157,6 @@ def _differing(found: Queue, document: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def living(found: Queue) -> int:
-    """Gangs that are still there: waiting or running; one that runs in part and waits for more is one."""
     counts: Any = found  # annotated
     waiting, running, both = counts.waiting_gangs, counts.running_gangs, counts.partly_running
     return int(waiting + running - both)

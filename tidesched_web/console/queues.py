@@ -1,5 +1,3 @@
-"""Queues: one usage bar per card type, and the page of one queue."""
-
 from __future__ import annotations
 
 import datetime as dt
@@ -61,8 +59,6 @@ class CardUse:
 
 @dataclass(frozen=True, slots=True)
 class QuotaFigures:
-    """The figures of one card type that are called quota or cards somewhere, each by its name; counts of cards."""
-
     card: str
     base: int
     in_force: float
@@ -86,7 +82,6 @@ class QueueRow:
 
     @property
     def used_share(self) -> float | None:
-        """Which part of its quota is in use, in physical cards; None without a quota."""
         shares = [(use, share_of_board(use.card)) for use in self.uses]
         quota = sum(use.quota * share for use, share in shares)
         return float(sum(use.allocated * share for use, share in shares) / quota) if quota else None
@@ -106,7 +101,6 @@ class QueueRow:
 
 
 def in_order(rows: list[QueueRow], order: str) -> list[QueueRow]:
-    """By name as they come, by the part of the quota that is in use (without a quota last), or by what is lent."""
     if not order:
         return rows
     if order in ("borrowed", "lent"):
@@ -121,10 +115,6 @@ def in_order(rows: list[QueueRow], order: str) -> list[QueueRow]:
 
 
 def queue_row(queue: Queue, totals: Mapping[tuple[int, str], CardTotals]) -> QueueRow:
-    """Put usage, quota and what waits together; a card with a quota but no use yet is shown with zero.
-
-    ``totals`` are those of its cluster (`card_totals`).
-    """
     usage = {row["card"]: row for row in queue.usage_rows}  # type: ignore[attr-defined]
     own = card_quota_of(queue)
     quota = effective_quota_of(queue)
@@ -162,7 +152,6 @@ def queue_row(queue: Queue, totals: Mapping[tuple[int, str], CardTotals]) -> Que
 
 
 def quota_figures(row: QueueRow) -> list[QuotaFigures]:
-    """For each card type of a queue that came through `with_hardware`."""
     base, hardware = card_quota_of(row.queue), hardware_rows_of(row.queue)
     return [
         QuotaFigures(

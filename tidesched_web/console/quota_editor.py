@@ -1,5 +1,3 @@
-"""The quota editor: a grid like a spreadsheet. Nothing is written here; what is sent becomes a draft to be reviewed."""
-
 import hashlib
 from typing import Any
 
@@ -37,7 +35,6 @@ MAX_EDITS = 4 * 2**20
 
 
 def draft_of(this: Page, text: str | None) -> QuotaChange | None:
-    """The change that the address names, to go on with; one that the reader may not edit is not there."""
     if not text:
         return None
     if not text.isascii() or not text.isdigit() or len(text) > 15:
@@ -60,11 +57,7 @@ def editor(this: Page) -> HttpResponse:
 
 @page()
 def editor_data(this: Page) -> HttpResponse:
-    """Rows, columns, words, and the edits of the draft that is gone on with.
-
-    A page that has this version of the tree gets what moves without an edit alone, or 304 where that is the same too;
-    one that has an older version also gets who wrote since.
-    """
+    """A page that has this version of the tree gets what moves without an edit alone, or 304."""
     need_writer(this)
     draft = draft_of(this, this.request.GET.get("change"))
     cluster, access = this.cluster, this.access
@@ -104,7 +97,6 @@ def editor_data(this: Page) -> HttpResponse:
 
 
 def _writers(this: Page, known: str) -> list[dict[str, Any]]:
-    """Who wrote what after the version that the page has, and how many seconds ago; nothing for a page that is new."""
     version = known.strip('"').partition("-")[0]
     if not version.isascii() or not version.isdigit() or len(version) > 15:
         return []
@@ -117,7 +109,6 @@ def _writers(this: Page, known: str) -> list[dict[str, Any]]:
 
 
 def _live(this: Page) -> dict[str, dict[str, dict[str, Any]]]:
-    """What moves without an edit, of the queues in the reader's sight: cards in use, and what tide plans turn now."""
     found: dict[str, dict[str, dict[str, Any]]] = {
         "use": dict(use_of_queues(this.cluster)[0]),
         "effective": turned_by_plans(this.cluster),

@@ -1,5 +1,3 @@
-"""What keeps a cluster's sessions from running, in words: what it is, since when, and what happens next."""
-
 import datetime as dt
 from dataclasses import dataclass
 from typing import Any
@@ -48,7 +46,6 @@ class ReachWords:
 
 
 def reach_words(cluster: Cluster, *, everything: bool) -> ReachWords | None:
-    """The banner of a cluster from `clusters_with_sessions`; None while all is well. Errors may name addresses."""
     reach: Any = getattr(cluster, "reach", None)
     if reach is not None and reach.state in _WORDS:
         title, text = _WORDS[reach.state]
@@ -62,7 +59,6 @@ def reach_words(cluster: Cluster, *, everything: bool) -> ReachWords | None:
 
 
 def _nobody(cluster: Cluster) -> ReachWords | None:
-    """The cluster has no holder: its worker is away."""
     held_until: dt.datetime | None = getattr(cluster, "lease_until", None)
     last: dt.datetime | None = getattr(cluster, "session_at", None)
     now = timezone.now()

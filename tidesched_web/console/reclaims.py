@@ -1,5 +1,3 @@
-"""Reclaims: the history, and the receipt of one: which gang needed what, which were evicted, and by which rule."""
-
 import datetime as dt
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -89,7 +87,6 @@ def reclaims(this: Page) -> HttpResponse:
 
 
 def _nothing(this: Page) -> str:
-    """What an empty picture says where sessions ran."""
     if this.cluster.session_id is None:  # type: ignore[attr-defined]  # annotated
         return ""
     if this.access.everything:
@@ -99,7 +96,6 @@ def _nothing(this: Page) -> str:
 
 @page()
 def taken(this: Page) -> HttpResponse:
-    """The data of the chart: a day by the cluster's clock, from the database for each reader."""
     cluster, since = this.cluster, pictured_since(this.cluster)
     rows = taken_by_hour(this.access, cluster, since)
     hours = reclaims_figure.hours_from(since, cluster.clock())
@@ -133,7 +129,6 @@ def day(this: Page) -> HttpResponse:
 
 
 def _line(this: Page, rows: list[Reclaim]) -> str:
-    """What this page of the history adds up to: gangs and work of the same gangs, those in the reader's sight."""
     if not rows:
         return ""
     fallen = [victim for row in rows for victim in row.victim_rows]  # type: ignore[attr-defined]
@@ -203,7 +198,6 @@ class Balance:
 
 
 def balance(reclaim: Reclaim) -> list[Balance]:
-    """One pair of bars for each card type. What was needed may be "A or B" while one of them was freed."""
     if is_hidden(reclaim.needed) or is_hidden(reclaim.freed):
         return []
     needed, freed = cards_of(reclaim.needed), cards_of(reclaim.freed)

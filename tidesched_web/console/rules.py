@@ -1,5 +1,3 @@
-"""What holds for a whole cluster's quota or a whole tenant's: over-commit, and approval by a second person."""
-
 from django.http import HttpResponse
 from django.shortcuts import redirect
 from django.urls import reverse

@@ -1,5 +1,3 @@
-"""A tenant's use over time in one cluster, as the chart of its home and as card-hours in a file."""
-
 import datetime as dt
 from collections.abc import Iterable
 

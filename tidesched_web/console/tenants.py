@@ -1,5 +1,3 @@
-"""Tenants: who the cards are for."""
-
 from django.contrib import messages
 from django.http import Http404, HttpResponse
 from django.shortcuts import redirect
@@ -32,7 +30,6 @@ def tenants(this: Page) -> HttpResponse:
 
 
 def tenant_of(this: Page, slug: str) -> Tenant:
-    """The tenant of an address, or 404; with its counts and limits, in one query."""
     found = with_limits(tenants_listed(this.access), "tenant").filter(slug=slug).first()
     if found is None:
         raise Http404

@@ -1,5 +1,3 @@
-"""The figures of the overview as a reader sees them: each with its trend, and a sentence on where the tide is."""
-
 import datetime as dt
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -33,11 +31,6 @@ def shown(
     stopped: bool = False,
     whole: bool = True,
 ) -> list[Figure]:
-    """Up to six figures; nothing where no session has counted cards.
-
-    ``gangs`` are those in the reader's sight, cards those of the cluster. ``stopped``: nothing is sent to the cluster.
-    ``whole``: the reader sees all gangs.
-    """
     if found.now is None:
         return []
     figures = _figures_now(found.now, found.earlier, gangs=gangs, stopped=stopped, whole=whole)
@@ -119,7 +112,6 @@ def sentence(found: Figures, now: dt.datetime) -> str:
 
 
 def peak_line(found: Figures) -> str:
-    """When inference last peaked and how high; nothing where the day had no tide."""
     peak = found.last_peak()
     if peak is None or found.now is None:
         return ""
@@ -140,7 +132,6 @@ def _cards(n: int) -> str:
 
 
 def _trend(now: float, earlier: float | None, unit: Callable[[int], str] | None = None) -> str:
-    """The difference to the same hour yesterday; empty where that is not known."""
     if earlier is None:
         return ""
     difference = round(now) - round(earlier)

@@ -1,5 +1,3 @@
-"""What the steps of the tide plans did: which figure was set when, from what to what, and what the cluster answered."""
-
 from operator import attrgetter
 
 from django.http import HttpResponse

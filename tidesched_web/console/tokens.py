@@ -1,5 +1,3 @@
-"""Tokens for the REST API: one's own in the profile, and those of all accounts for platform admins."""
-
 from django.contrib import messages
 from django.http import Http404, HttpResponse
 from django.shortcuts import redirect

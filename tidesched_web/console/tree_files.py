@@ -1,5 +1,3 @@
-"""The tree as a file: out as YAML or as a table, in as a change that is reviewed like any other."""
-
 from typing import Any
 
 from django.core.exceptions import PermissionDenied
@@ -84,7 +82,6 @@ def tree_page(this: Page) -> HttpResponse:
 
 
 def _line_words(entry: dict[str, Any]) -> dict[str, str]:
-    """A line of the difference: its key and pointer as the file has them, with the words of the pages beside."""
     kind, name = change_words.object_name(entry["object"])
     said = change_words.figure_words(entry)
     return {

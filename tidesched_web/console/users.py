@@ -1,5 +1,3 @@
-"""Accounts: who there is, invitations and new passwords, the role on the platform, switching off and on."""
-
 from allauth.account.adapter import get_adapter
 from django.conf import settings
 from django.contrib import messages

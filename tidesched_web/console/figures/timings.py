@@ -1,5 +1,3 @@
-"""How long do sessions take, and in which step? Stacked bars of the newest sessions, the present on the right."""
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -20,7 +18,6 @@ class TimingRow:
 
 
 def step_word(step: str) -> str:
-    """What a step is called; an action of the policy keeps its name."""
     words = {
         "settle": _("settle"),
         "snapshot": _("snapshot"),
@@ -33,7 +30,6 @@ def step_word(step: str) -> str:
 
 
 def top_steps(series: Sequence[TimingRow]) -> list[str]:
-    """The steps that take the most time over all sessions; the others are drawn as one."""
     sums: dict[str, float] = {}
     for row in series:
         for step, value in row.steps.items():
@@ -44,7 +40,6 @@ def top_steps(series: Sequence[TimingRow]) -> list[str]:
 
 
 def figure(series: Sequence[TimingRow], theme: str) -> go.Figure:
-    """Draw it: a pattern for each step beside its colour, named on hover and in the table."""
     colours = palette(theme)
     if not series:
         return go.Figure()

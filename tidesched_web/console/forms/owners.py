@@ -1,5 +1,3 @@
-"""Forms and filters of tenants, projects and business lines."""
-
 from collections.abc import Iterable
 from typing import Any
 

@@ -1,5 +1,3 @@
-"""The form of a cluster's policy."""
-
 from typing import Any
 
 from django import forms
@@ -13,8 +11,6 @@ MOST = 200_000
 
 
 class PolicyForm(EditForm):
-    """The text and, to apply it, why. ``act`` says which button was pressed."""
-
     text = forms.CharField(
         label="volcano-scheduler.conf",
         max_length=MOST,

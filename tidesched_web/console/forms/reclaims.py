@@ -1,5 +1,3 @@
-"""The filter of the reclaim history: who gained, who lost, which card, and when by which clock."""
-
 from collections.abc import Iterable
 from typing import Any
 

@@ -1,5 +1,3 @@
-"""The filter of the steps of the tide plans."""
-
 from collections.abc import Iterable
 
 from django import forms

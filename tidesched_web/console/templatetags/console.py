@@ -1,5 +1,3 @@
-"""The building blocks of every page: its frame and addresses, and the libraries of its parts."""
-
 from typing import Any
 
 from django import template
@@ -31,7 +29,6 @@ def sentences(content: str) -> str:
 
 @register.inclusion_tag("accounts/demo_people.html", takes_context=True)
 def demo_people(context: dict[str, Any]) -> dict[str, Any]:
-    """The accounts of the demo, to sign in as; nothing where the installation is more than a demo."""
     request = context.get("request")
     offered = request is not None and people_file.may_be_offered(request.META) and only_simulated()
     return {
@@ -61,14 +58,12 @@ def kept_open(context: dict[str, Any], name: str) -> bool:
 
 @register.simple_tag(takes_context=True)
 def reach_of(context: dict[str, Any], cluster: Cluster) -> ReachWords | None:
-    """What keeps the sessions of a cluster from running, if anything does."""
     access = context.get("access")
     return reach_words(cluster, everything=bool(access and access.everything))
 
 
 @register.simple_tag(takes_context=True)
 def stop_of(context: dict[str, Any], cluster: Cluster) -> StopWords | None:
-    """Why nothing is sent to a cluster, if something stopped it. A page of errors has no reader."""
     access = context.get("access")
     return stop_words(cluster, access) if access is not None else None
 
