@@ -1,12 +1,14 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
+from urllib.parse import urlencode
 
 from django.contrib import messages
 from django.http import Http404, HttpResponse
 from django.shortcuts import redirect
 from django.urls import reverse
 from django.utils import timezone
+from django.utils.functional import Promise
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
@@ -15,10 +17,10 @@ from tidesched_web.clusters import connection_services, finding_words, services
 from tidesched_web.clusters.connection_selectors import newest_test, running_test, visible_tests
 from tidesched_web.clusters.kubernetes import rbac
 from tidesched_web.clusters.kubernetes.credential_facts import authorities
+from tidesched_web.clusters.kubernetes.probe import FAILED
 from tidesched_web.clusters.kubernetes.verbs import MODES
 from tidesched_web.clusters.models import Cluster, ClusterMode, ConnectionKind, ConnectionTest
 from tidesched_web.common.errors import DomainError
-from tidesched_web.console.connection_corrections import correction_of, typed_before
 from tidesched_web.console.edit_pages import edit_page
 from tidesched_web.console.forms.connection import (
     WAYS,
@@ -36,6 +38,63 @@ from tidesched_web.console.rights import need_administrator, need_whole_sight
 from tidesched_web.quota.drift_selectors import drift_look
 from tidesched_web.quota.push_selectors import last_pushes
 from tidesched_web.scheduling.connection_test_jobs import start_test
+
+# A finding's code, or its step, and the field of the form that is the cause.
+_AT_FAULT: dict[str, str | Promise] = {
+    "wrong_authority": gettext_lazy("Correct the certificate authority"),
+    "not_let_in": gettext_lazy("Correct the token"),
+    "credentials": gettext_lazy("Correct the token"),
+    "reach": gettext_lazy("Correct the address"),
+    "identity": gettext_lazy("Correct the token"),
+}
+
+
+@dataclass(frozen=True)
+class Correction:
+    """A link to the form. ``typed``: its fields are as they were, but for the secret; a kubeconfig is given again."""
+
+    address: str
+    word: str
+    typed: bool
+
+
+def correction_of(test: ConnectionTest) -> Correction | None:
+    if not test.offer or test.taken_at is not None or test.verdict != FAILED:
+        return None
+    way, word = _way(test), str(gettext_lazy("Give another connection"))
+    if way == "token":
+        causes = [one[name] for one in test.findings if one["level"] == FAILED for name in ("code", "step")]
+        word = str(
+            next((_AT_FAULT[cause] for cause in causes if cause in _AT_FAULT), gettext_lazy("Correct what was given"))
+        )
+    page = (
+        reverse("console:cluster_new")
+        if test.cluster is None
+        else reverse("console:connection_replace", args=[test.cluster.slug])
+    )
+    return Correction(f"{page}?{urlencode({'way': way, 'offer': test.pk})}", word, way == "token")
+
+
+def typed_before(this: Page) -> dict[str, Any]:
+    wanted = this.request.GET.get("offer", "")
+    if not wanted:
+        return {}
+    known = wanted.isascii() and wanted.isdigit() and len(wanted) < 19
+    test = visible_tests(this.access).filter(pk=int(wanted), offer=True).first() if known else None
+    if test is None or test.cluster_id != (this.cluster.pk if this.section == "connection" else None):
+        raise Http404
+    typed = {"mode": test.mode, "context": test.context}
+    if _way(test) == "token":
+        names = ("api_url", "ca_certificate", "tls_server_name")
+        typed |= {name: getattr(test, name) for name in names}
+    return typed
+
+
+def _way(test: ConnectionTest) -> str:
+    if test.connection_kind == ConnectionKind.IN_CLUSTER:
+        return "own-pod"
+    return "kubeconfig" if test.contexts else "token"
+
 
 WAY_NAMES = {
     "kubeconfig": gettext_lazy("Kubeconfig"),

@@ -1,6 +1,6 @@
 import datetime as dt
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import yaml
@@ -12,6 +12,7 @@ from django.shortcuts import redirect
 from django.urls import reverse
 from django.utils import timezone
 from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
 
 from tidesched_web.changes import services as changes
 from tidesched_web.changes.models import QuotaChange
@@ -20,11 +21,11 @@ from tidesched_web.changes.room_above import with_room_above
 from tidesched_web.changes.selectors import reading_of, surroundings_of
 from tidesched_web.clusters.selectors import card_names
 from tidesched_web.common.errors import DomainError
+from tidesched_web.common.permissions import Access
 from tidesched_web.common.sentences import listed
 from tidesched_web.console import reason_words
 from tidesched_web.console.export import csv_list, plain_cards
 from tidesched_web.console.forms.filters import GangFilter
-from tidesched_web.console.gang_timeline import timeline
 from tidesched_web.console.gang_why import (
     RemedyLine,
     Why,
@@ -42,6 +43,7 @@ from tidesched_web.console.methods import acts_by_post
 from tidesched_web.console.page import Page, page
 from tidesched_web.console.paging import paged
 from tidesched_web.console.rights import manages
+from tidesched_web.console.states import look
 from tidesched_web.console.stop_words import stop_words
 from tidesched_web.quota.selectors import visible_queues_of
 from tidesched_web.scheduling.gang_selectors import marks_of, with_evictions, with_pods, with_promises
@@ -63,6 +65,31 @@ from tidesched_web.workloads.selectors import (
     with_reason_counts,
     with_steps,
 )
+
+
+def timeline(access: Access, rows: Iterable[dict[str, Any]], *, own_queue: bool = True) -> list[dict[str, Any]]:
+    return [_step(access, row, own_queue) for row in rows]
+
+
+def _step(access: Access, row: dict[str, Any], own_queue: bool) -> dict[str, Any]:
+    detail = row["detail"]
+    sentence = reason_words.reason_detail(detail.get("code", ""), detail.get("message", ""))
+    if not sentence and detail.get("numbers"):
+        numbers = reason_words.own_numbers(access, detail["numbers"]) if own_queue else {}
+        sentence = reason_words.reason_sentence(detail["code"], numbers)
+    if made_by := detail.get("made_by"):
+        who = look("maker", made_by).word
+        sentence = ngettext(
+            "%(n)s pod of it was evicted. By: %(who)s.", "%(n)s pods of it were evicted. By: %(who)s.", detail["pods"]
+        ) % {"n": detail["pods"], "who": who}
+    elif detail.get("waits_no_more"):
+        ready = ngettext("It has %(n)s pod and waits no more.", "It has %(n)s pods and waits no more.", detail["ready"])
+        sentence = ready % {"n": detail["ready"]}
+    elif row["kind"] == "reclaimed" and row["reclaim_id"]:
+        sentence = _("Evicted by reclaim %(n)s.") % {"n": row["reclaim_id"]}
+    word = look("step", row["kind"]).word
+    return row | {"at": dt.datetime.fromisoformat(row["at"]), "word": word, "sentence": sentence}
+
 
 API_VERSION = "scheduling.volcano.sh/v1beta1"
 

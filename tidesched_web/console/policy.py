@@ -1,11 +1,13 @@
 from http import HTTPStatus
 from typing import Any
 
+from django import forms
 from django.contrib import messages
 from django.http import Http404, HttpResponse
 from django.shortcuts import redirect
 from django.urls import reverse
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
 from tidesched_web.changes import impact
 from tidesched_web.clusters import services
@@ -13,8 +15,7 @@ from tidesched_web.clusters.models import PolicyRevision
 from tidesched_web.clusters.selectors import newest_usable, ruling_policy, visible_policies
 from tidesched_web.console.differences import text_lines
 from tidesched_web.console.edit_pages import edit_page
-from tidesched_web.console.forms.edit import ReasonForm
-from tidesched_web.console.forms.policy import APPLY, PolicyForm
+from tidesched_web.console.forms.edit import EditForm, ReasonForm, reason_field
 from tidesched_web.console.methods import acts_by_post, takes_forms
 from tidesched_web.console.page import Page, page
 from tidesched_web.console.paging import paged
@@ -22,6 +23,40 @@ from tidesched_web.console.policy_words import left_out, policy_words
 from tidesched_web.console.rights import need_administrator
 from tidesched_web.engine.demo import FOUNDING_POLICY
 from tidesched_web.engine.policy_check import policy_findings
+
+CHECK, APPLY = "check", "apply"
+MOST = 200_000
+
+
+class PolicyForm(EditForm):
+    text = forms.CharField(
+        label="volcano-scheduler.conf",
+        max_length=MOST,
+        strip=False,
+        widget=forms.Textarea(
+            attrs={
+                "rows": 24,
+                "class": "form-control code",
+                "spellcheck": "false",
+                "autocomplete": "off",
+                "wrap": "off",
+            }
+        ),
+        help_text=gettext_lazy("Actions in order, and tiers of plugins with their arguments, in Volcano's own format."),
+    )
+    reason = reason_field(required=False)
+    act = forms.ChoiceField(choices=[(CHECK, CHECK), (APPLY, APPLY)], widget=forms.HiddenInput, required=False)
+
+    def clean_text(self) -> str:
+        """A browser sends line ends of its own; a file ends with one."""
+        text = str(self.cleaned_data["text"]).replace("\r\n", "\n").replace("\r", "\n")
+        return text if text.endswith("\n") else text + "\n"
+
+    def clean(self) -> dict[str, Any]:
+        values = super().clean() or {}
+        if values.get("act") == APPLY and not values.get("reason", "").strip():
+            self.add_error("reason", _("Say why: the reason goes into the audit log."))
+        return values
 
 
 def _revisions(this: Page) -> list[PolicyRevision]:
