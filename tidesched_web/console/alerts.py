@@ -3,8 +3,8 @@ from typing import Any
 
 from django.contrib import messages
 from django.core.exceptions import PermissionDenied
-from django.http import Http404, HttpResponse
-from django.shortcuts import redirect
+from django.http import HttpResponse
+from django.shortcuts import get_object_or_404, redirect
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
@@ -85,11 +85,8 @@ def _line(opened: list[Alert]) -> str:
 
 
 def _chosen(this: Page, pk: int) -> Alert:
-    rows = visible_alerts(this.access).filter(pk=pk)
     named = "slug" in (this.request.resolver_match.kwargs if this.request.resolver_match else {})
-    alert = rows.filter(cluster=this.cluster).first() if named else rows.filter(cluster__isnull=True).first()
-    if alert is None:
-        raise Http404
+    alert: Alert = get_object_or_404(visible_alerts(this.access), pk=pk, cluster=this.cluster if named else None)
     if not this.access.administers:
         raise PermissionDenied
     return alert

@@ -6,8 +6,8 @@ from urllib.parse import urlencode
 
 from django.contrib import messages
 from django.core.exceptions import PermissionDenied
-from django.http import Http404, HttpResponse
-from django.shortcuts import redirect
+from django.http import HttpResponse
+from django.shortcuts import get_object_or_404, redirect
 from django.urls import reverse
 from django.utils import timezone
 from django.utils.translation import gettext as _
@@ -32,10 +32,6 @@ OF_REQUEST = 50
 HEADS_SHOWN = 20
 
 
-def _form(this: Page) -> AuditFilter:
-    return AuditFilter(this.request.GET, this.clusters, visible_tenants(this.access))
-
-
 def _named(this: Page, entries: Sequence[AuditEntry], form: AuditFilter) -> None:
     clusters, tenants = dict(form.clusters), dict(form.tenants)
     own_queues = visible_queue_names(this.access, clusters_named(entries))
@@ -50,7 +46,7 @@ def _named(this: Page, entries: Sequence[AuditEntry], form: AuditFilter) -> None
 
 @page(section="audit")
 def audit(this: Page) -> HttpResponse:
-    form = _form(this)
+    form = AuditFilter(this.request.GET, this.clusters, visible_tenants(this.access))
     found = paged(form.apply(selectors.visible_entries(this.access)), ("-id",), this.request.GET.get("cursor", ""))
     _named(this, found.rows, form)
     query = urlencode(form.rest_parameters())
@@ -86,10 +82,8 @@ def _readable(payload: bytes) -> str:
 @page(section="audit")
 def entry(this: Page, pk: int) -> HttpResponse:
     entries = selectors.visible_entries(this.access)
-    row = entries.filter(pk=pk).first()
-    if row is None:
-        raise Http404
-    form = _form(this)
+    row = get_object_or_404(entries, pk=pk)
+    form = AuditFilter(this.request.GET, this.clusters, visible_tenants(this.access))
     holds = digest(bytes(row.payload)) == row.hash
     companions: list[AuditEntry] = []
     if row.request_id:
@@ -254,9 +248,7 @@ def seal(this: Page) -> HttpResponse:
 @page(section="audit")
 def drop(this: Page, pk: int) -> HttpResponse:
     _auditors(this)
-    segment = selectors.segments().filter(pk=pk).first()
-    if segment is None:
-        raise Http404
+    segment = get_object_or_404(selectors.segments(), pk=pk)
     if not this.access.administers:
         raise PermissionDenied
     form = DropForm(this.request.POST or None)

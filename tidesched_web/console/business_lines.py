@@ -1,6 +1,6 @@
 from django.contrib import messages
-from django.http import Http404, HttpResponse
-from django.shortcuts import redirect
+from django.http import HttpResponse
+from django.shortcuts import get_object_or_404, redirect
 from django.urls import reverse
 from django.utils.translation import gettext as _
 
@@ -30,9 +30,7 @@ def business_lines(this: Page) -> HttpResponse:
 
 
 def _line(this: Page, pk: int) -> BusinessLine:
-    found = business_lines_listed(this.access).filter(pk=pk).first()
-    if found is None:
-        raise Http404
+    found = get_object_or_404(business_lines_listed(this.access), pk=pk)
     need_admin_of(this, found.tenant_id)
     return found
 
@@ -70,10 +68,8 @@ def business_line_new(this: Page) -> HttpResponse:
 def business_line_edit(this: Page, pk: int) -> HttpResponse:
     found = _line(this, pk)
     form = NameForm(this.request.POST or None, initial={"name": found.name, "version": found.version})
-    if (
-        this.request.method == "POST"
-        and form.is_valid()
-        and form.saved(services.update_business_line, business_line=found, **form.values(), actor=this.access.actor)
+    if form.is_valid() and form.saved(
+        services.update_business_line, business_line=found, **form.values(), actor=this.access.actor
     ):
         messages.success(this.request, _("The changes are saved."))
         return redirect("console:business_lines")
@@ -86,10 +82,8 @@ def business_line_edit(this: Page, pk: int) -> HttpResponse:
 def business_line_delete(this: Page, pk: int) -> HttpResponse:
     found = _line(this, pk)
     form = ReasonForm(this.request.POST or None, initial={"version": found.version})
-    if (
-        this.request.method == "POST"
-        and form.is_valid()
-        and form.saved(services.delete_business_line, business_line=found, **form.values(), actor=this.access.actor)
+    if form.is_valid() and form.saved(
+        services.delete_business_line, business_line=found, **form.values(), actor=this.access.actor
     ):
         messages.success(this.request, _("Business line %(name)s is deleted.") % {"name": found.name})
         return redirect("console:business_lines")

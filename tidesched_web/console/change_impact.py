@@ -55,16 +55,13 @@ def change_impact(this: Page, pk: int) -> HttpResponse:
 
 
 def _waiting(this: Page, impact: Mapping[str, Any]) -> dict[str, Any]:
-    earlier, asked = _earlier(this, impact), job_by_id(impact.get("job") or 0)
+    job = impact.get("job") or 0
+    earlier, asked = answer_shown(this, earlier_answer(job)), job_by_id(job)
     return {
         "earlier": earlier,
         "asked_at": asked.created_at if asked else None,
         "first": earlier is None and not is_answered(JobKind.IMPACT, this.cluster.pk),
     }
-
-
-def _earlier(this: Page, impact: Mapping[str, Any]) -> dict[str, Any] | None:
-    return answer_shown(this, earlier_answer(impact.get("job") or 0))
 
 
 def _other_revision(this: Page, found: QuotaChange) -> HttpResponse | None:

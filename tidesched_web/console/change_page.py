@@ -250,11 +250,4 @@ def _still(moved: Part, found: QuotaChange, plan: Mapping[str, Any]) -> Part:
 
 
 def _difference(entry: dict[str, Any]) -> dict[str, str]:
-    kind, name = change_words.object_name(entry["object"])
-    return {
-        "kind": kind,
-        "name": name,
-        "field": change_words.field_name(entry["field"]),
-        "before": change_words.figure(entry["field"], entry["before"]),
-        "after": change_words.figure(entry["field"], entry["after"]),
-    }
+    return {"kind": change_words.object_name(entry["object"])[0]} | change_words.figure_words(entry)

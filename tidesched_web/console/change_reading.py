@@ -1,6 +1,6 @@
 from typing import Any
 
-from django.http import Http404
+from django.shortcuts import get_object_or_404
 
 from tidesched_web.changes import services
 from tidesched_web.changes.impact import answer_of
@@ -13,10 +13,7 @@ from tidesched_web.jobs.models import Job
 
 
 def change_of(this: Page, pk: int) -> QuotaChange:
-    found = visible_changes(this.access).filter(cluster=this.cluster, pk=pk).first()
-    if found is None:
-        raise Http404
-    return found
+    return get_object_or_404(visible_changes(this.access), cluster=this.cluster, pk=pk)
 
 
 def plan_of(this: Page, change: QuotaChange) -> dict[str, Any]:

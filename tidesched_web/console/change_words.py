@@ -243,32 +243,24 @@ def _field(entry: Mapping[str, Any], document: Mapping[str, Any], service: str) 
     used = entry.get("in_use")
     bar = None
     if is_card and counted:
-        bar = bars.change_bar(_service_of(pointer) or service, before or 0, after or 0, used or 0)
+        kind = pointer.split("/")[2] if pointer.startswith("/quota/") else service
+        bar = bars.change_bar(kind, before or 0, after or 0, used or 0)
     return FieldLine(
         field_name(pointer), figure(pointer, before, unset=unset), figure(pointer, after, unset=unset), by,
         amounts.number(used) if used is not None else "", sign, bar,
     )  # fmt: skip
 
 
-def _service_of(pointer: str) -> str:
-    return pointer.split("/")[2] if pointer.startswith("/quota/") else ""
-
-
 def objects_of_plan(objects: Iterable[Mapping[str, Any]]) -> list[ObjectDiff]:
     found = []
     for entry in objects:
         before, after = entry.get("before"), entry.get("after")
+        lines = side_by_side(_yaml(before or {}), _yaml(after or {}))
         act = (
             "new" if before is None else "gone" if after is None else "replaced" if entry.get("replaced") else "changed"
         )
-        found.append(ObjectDiff(entry["kind"], entry["name"], act, side_by_side(_text(before), _text(after))))
+        found.append(ObjectDiff(entry["kind"], entry["name"], act, lines))
     return found
-
-
-def _text(manifest: Mapping[str, Any] | None) -> list[str]:
-    if manifest is None:
-        return []
-    return list(_yaml(manifest))
 
 
 def _yaml(value: Any, indent: int = 0) -> Sequence[str]:

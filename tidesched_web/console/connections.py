@@ -5,7 +5,7 @@ from urllib.parse import urlencode
 
 from django.contrib import messages
 from django.http import Http404, HttpResponse
-from django.shortcuts import redirect
+from django.shortcuts import get_object_or_404, redirect
 from django.urls import reverse
 from django.utils import timezone
 from django.utils.functional import Promise
@@ -21,7 +21,7 @@ from tidesched_web.clusters.kubernetes.probe import FAILED
 from tidesched_web.clusters.kubernetes.verbs import MODES
 from tidesched_web.clusters.models import Cluster, ClusterMode, ConnectionKind, ConnectionTest
 from tidesched_web.common.errors import DomainError
-from tidesched_web.console.edit_pages import edit_page
+from tidesched_web.console.edit_pages import edit_page, trail_of
 from tidesched_web.console.forms.connection import (
     WAYS,
     ConnectForm,
@@ -61,12 +61,10 @@ class Correction:
 def correction_of(test: ConnectionTest) -> Correction | None:
     if not test.offer or test.taken_at is not None or test.verdict != FAILED:
         return None
-    way, word = _way(test), str(gettext_lazy("Give another connection"))
+    way, word = _way(test), _("Give another connection")
     if way == "token":
         causes = [one[name] for one in test.findings if one["level"] == FAILED for name in ("code", "step")]
-        word = str(
-            next((_AT_FAULT[cause] for cause in causes if cause in _AT_FAULT), gettext_lazy("Correct what was given"))
-        )
+        word = str(next((_AT_FAULT[cause] for cause in causes if cause in _AT_FAULT), _("Correct what was given")))
     page = (
         reverse("console:cluster_new")
         if test.cluster is None
@@ -235,11 +233,9 @@ def _offer_url(test: ConnectionTest) -> str:
 @page(section="clusters", topics="jobs")
 def cluster_offer(this: Page, pk: int) -> HttpResponse:
     need_administrator(this)
-    test = visible_tests(this.access).filter(pk=pk, cluster__isnull=True, offer=True).first()
-    if test is None:
-        raise Http404
+    test = get_object_or_404(visible_tests(this.access), pk=pk, cluster__isnull=True, offer=True)
     trail = [(_("Clusters"), reverse("console:clusters")), (_("Connect a cluster"), reverse("console:cluster_new"))]
-    form = ConnectForm(this.request.POST or None, failed=_not_good(test))
+    form = ConnectForm(this.request.POST or None, failed=test.verdict in ("failed", "running"))
     if _other_context(this):
         return _with_context(this, test)
     if this.request.method == "POST" and form.is_valid():
@@ -264,10 +260,8 @@ def cluster_offer(this: Page, pk: int) -> HttpResponse:
 @page(section="connection", topics="jobs")
 def connection_offer(this: Page, pk: int) -> HttpResponse:
     need_administrator(this)
-    test = visible_tests(this.access).filter(pk=pk, cluster=this.cluster, offer=True).first()
-    if test is None:
-        raise Http404
-    form = TakeForm(this.request.POST or None, failed=_not_good(test))
+    test = get_object_or_404(visible_tests(this.access), pk=pk, cluster=this.cluster, offer=True)
+    form = TakeForm(this.request.POST or None, failed=test.verdict in ("failed", "running"))
     if _other_context(this):
         return _with_context(this, test)
     if this.request.method == "POST" and form.is_valid():
@@ -284,10 +278,6 @@ def connection_offer(this: Page, pk: int) -> HttpResponse:
             messages.success(this.request, text % {"cluster": this.cluster.name})
             return redirect("console:connection", this.cluster.slug)
     return _tested(this, test, form, _trail(this), _("Replace the connection"), _("Save"))
-
-
-def _not_good(test: ConnectionTest) -> bool:
-    return test.verdict in ("failed", "running")
 
 
 def _other_context(this: Page) -> bool:
@@ -352,9 +342,7 @@ def connection(this: Page) -> HttpResponse:
 @page(section="connection")
 def connection_tested(this: Page, pk: int) -> HttpResponse:
     need_whole_sight(this)
-    test = visible_tests(this.access).filter(pk=pk, cluster=this.cluster).first()
-    if test is None:
-        raise Http404
+    test = get_object_or_404(visible_tests(this.access), pk=pk, cluster=this.cluster)
     return this.render("clusters/tested.html", {"trail": _trail(this), **shown(test)})
 
 
@@ -416,7 +404,7 @@ def cluster_settings(this: Page) -> HttpResponse:
     start = {name: getattr(cluster, name) for name in names}
     start |= {"scheduler_names": ", ".join(cluster.scheduler_names), "version": cluster.version}
     form = SettingsForm(this.request.POST or None, initial=start)
-    if this.request.method == "POST" and form.is_valid() and _set(this, form, names):
+    if form.is_valid() and _set(this, form, names):
         messages.success(this.request, _("The settings are saved."))
         return redirect("console:connection", cluster.slug)
     return edit_page(this, "clusters/settings.html", form, title=_("Settings"), submit=_("Save"), trail=_trail(this))
@@ -438,8 +426,4 @@ def _set(this: Page, form: SettingsForm, names: list[str]) -> bool:
 
 
 def _trail(this: Page) -> list[tuple[str, str]]:
-    slug = this.cluster.slug
-    return [
-        (this.cluster.name, reverse("console:cluster_overview", args=[slug])),
-        (_("Connection"), reverse("console:connection", args=[slug])),
-    ]
+    return trail_of(this, _("Connection"), "connection")

@@ -2,6 +2,7 @@ import json
 from collections.abc import Mapping, Sequence
 
 from django.http import HttpResponse
+from django.urls import reverse
 
 from tidesched_web.changes.removal_selectors import ClusterRemoval
 from tidesched_web.clusters.models import Cluster
@@ -9,6 +10,12 @@ from tidesched_web.console.forms.edit import EditForm
 from tidesched_web.console.forms.meanwhile import with_opened
 from tidesched_web.console.page import Page
 from tidesched_web.quota.dependent_selectors import Dependents
+
+
+def trail_of(this: Page, word: str, view: str) -> list[tuple[str, str]]:
+    slug = this.cluster.slug
+    overview = (this.cluster.name, reverse("console:cluster_overview", args=[slug]))
+    return [overview, (word, reverse(f"console:{view}", args=[slug]))]
 
 
 def edit_page(

@@ -152,7 +152,8 @@ def why(access: Access, gang: Gang, stop: SendingStop | None) -> Why:
         # The largest holder is named only to a reader who may see it.
         detail = reason_words.reason_detail(gang.reason_code, gang.reason_message)
         sentence = detail or reason_words.reason_sentence(gang.reason_code, numbers)
-    granted = list(getattr(gang, "granted", ())) if _misdirected(gang) else []
+    misdirected = gang.queue_id is None or gang.reason_code == "NotAllowedInQueue"
+    granted = list(getattr(gang, "granted", ())) if misdirected else []
     near = difflib.get_close_matches(gang.queue_name, granted, n=1)
     return Why(
         why_title(gang, stop),
@@ -268,10 +269,6 @@ def _promises(gang: Gang, resource: str | None) -> list[HolderRow]:
                 )
             )
     return rows
-
-
-def _misdirected(gang: Gang) -> bool:
-    return gang.queue_id is None or gang.reason_code == "NotAllowedInQueue"
 
 
 def _too_large(row: Mapping[str, Any]) -> str:

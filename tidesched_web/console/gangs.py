@@ -6,9 +6,8 @@ from typing import Any
 import yaml
 from django.contrib import messages
 from django.core.exceptions import PermissionDenied
-from django.db.models import QuerySet
 from django.http import Http404, HttpResponse, JsonResponse
-from django.shortcuts import redirect
+from django.shortcuts import get_object_or_404, redirect
 from django.urls import reverse
 from django.utils import timezone
 from django.utils.translation import gettext as _
@@ -142,18 +141,13 @@ def _moment(seconds: float | None) -> str | None:
 MIB = 2**20
 
 
-# The action that leaves what it evicted alone for a while.
-def _rows(this: Page, gangs: QuerySet[Gang]) -> QuerySet[Gang]:
-    rows = with_remedies(with_figures(with_own_queue(gangs, this.access))).defer("manifest")
-    return with_evictions(rows, this.access, this.cluster.clock())
-
-
 @page(section="gangs", topics="sessions gangs")
 def gangs(this: Page) -> HttpResponse:
     cluster = this.cluster
     form = GangFilter(this.request.GET, card_names(cluster))
     all_gangs = visible_gangs(this.access).filter(cluster=cluster)
-    rows = _rows(this, form.apply(all_gangs))
+    rows = with_remedies(with_figures(with_own_queue(form.apply(all_gangs), this.access))).defer("manifest")
+    rows = with_evictions(rows, this.access, cluster.clock())
     wanted = form.value("order")
     order: tuple[str, ...] = BY_NEED
     if wanted == "waiting":
@@ -235,10 +229,7 @@ def _gang(this: Page, pk: int) -> Gang:
     access = this.access
     rows = with_figures(with_own_queue(visible_gangs(access).filter(cluster=this.cluster, pk=pk), access))
     rows = with_evictions(with_granted(with_steps(rows), access), access, this.cluster.clock())
-    found = with_remedies(with_pods(with_promises(rows))).select_related("queue").first()
-    if found is None:
-        raise Http404
-    return found
+    return get_object_or_404(with_remedies(with_pods(with_promises(rows))).select_related("queue"))
 
 
 @page(section="gangs", topics="sessions gangs")
@@ -393,7 +384,7 @@ def _draft(this: Page, gang: Gang, remedy: dict[str, Any]) -> QuotaChange:
     room = with_room_above(reading, around, needed.edits, this.access)
     edits = room.edits
     if room.raised:
-        names = listed(_title(key, reading.documents[key]) for key in room.raised)
+        names = listed(str(reading.documents[key].get("name") or key.partition("/")[2]) for key in room.raised)
         said = _("The draft raises the quotas above queue %(queue)s too, since they are given out whole: %(names)s.")
         messages.info(this.request, said % {"queue": queue.name, "names": names})
     if room.gives:
@@ -405,10 +396,6 @@ def _draft(this: Page, gang: Gang, remedy: dict[str, Any]) -> QuotaChange:
         messages.info(this.request, said % {"names": names})
     reason = _("So that %(gang)s need not wait.") % {"gang": gang.key}
     return changes.draft(cluster=this.cluster, edits=edits, access=this.access, reason=reason, once=True)
-
-
-def _title(key: str, document: Mapping[str, Any]) -> str:
-    return str(document.get("name") or key.partition("/")[2])
 
 
 @page()

@@ -135,7 +135,7 @@ def _parts(
             if one is None:
                 continue
             used = {card: CardUse() for period in hours[key].values() for card, spent in period.cards.items() if spent}
-            cards = {**used, **{card: use for card, use in one.cards.items() if card in used or any(_sizes(use))}}
+            cards = {**used, **{card: use for card, use in one.cards.items() if card in used or use != CardUse()}}
             rows = [_row(card, use, hours[key]) for card, use in sorted(cards.items())]
             parts.append(Part(tenant, cluster, one, rows, hours[key], turned.get(key, [])))
     return parts
@@ -143,10 +143,6 @@ def _parts(
 
 def _span(hours: int) -> str:
     return _("%(h)s h") % {"h": hours} if hours < 2 * HOURS else amounts.duration(HOUR_SECONDS * hours)
-
-
-def _sizes(use: CardUse) -> tuple[float, ...]:
-    return use.quota, use.turned, use.allocated, use.inqueue, use.waiting
 
 
 @page(section="home", topics="sessions reclaims")

@@ -38,9 +38,9 @@ def layer_lines(before: Sequence[Layer], after: Sequence[Layer]) -> list[Line]:
     for was, now in _pairs(before, after):
         number = (after.index(now) if now is not None else before.index(was) if was is not None else 0) + 1
         if was is None and now is not None:
-            lines.append((_new(now, number), _NONE, layer_words(now, number)))
+            lines.append((_("new layer %(name)s") % {"name": now["name"] or number}, _NONE, layer_words(now, number)))
         elif now is None and was is not None:
-            lines.append((_gone(was, number), layer_words(was, number), _NONE))
+            lines.append((_("layer %(name)s goes") % {"name": was["name"] or number}, layer_words(was, number), _NONE))
         elif was is not None and now is not None and was != now:
             of = _("layer %(name)s") % {"name": now["name"]} if now["name"] else _("layer %(n)s") % {"n": number}
             lines += [(f"{of}{_(': ')}{part}", old, new) for part, old, new in _parts(was, now)]
@@ -103,14 +103,6 @@ def _moment(layer: Layer) -> str:
 
 def _named(layer: Layer, number: int) -> str:
     return layer["name"] or _("layer %(n)s") % {"n": number}
-
-
-def _new(layer: Layer, number: int) -> str:
-    return _("new layer %(name)s") % {"name": layer["name"] or number}
-
-
-def _gone(layer: Layer, number: int) -> str:
-    return _("layer %(name)s goes") % {"name": layer["name"] or number}
 
 
 def _order(layers: Sequence[Layer]) -> str:

@@ -37,10 +37,6 @@ class CardRow:
     bar: bars.UsageBar
     day: DayRange | None = None
 
-    @property
-    def own_training(self) -> int:
-        return self.point.training - self.point.borrowed
-
 
 @page(section="overview", topics="sessions alerts clusters")
 def overview(this: Page) -> HttpResponse:
@@ -136,7 +132,7 @@ def tide(this: Page) -> HttpResponse:
         names = ["total", "inference", "training", "borrowed", "foreign", "idle", "waiting"]
         names += ["quota"] if whole_sight else []
         data = [
-            (base.local(row.at)[:16], *(_rounded(getattr(row, name)) for name in names))
+            (base.local(row.at)[:16], *(None if (n := getattr(row, name)) is None else round(n, 2) for name in names))
             for row in series()
             if row is not None
         ]
@@ -148,7 +144,3 @@ def tide(this: Page) -> HttpResponse:
         return tide_figure.figure(series(), theme, unit=unit, quota=whole_sight)
 
     return answer(this.request, key=key, figure=drawn, twin=twin)
-
-
-def _rounded(value: float | None) -> float | None:
-    return None if value is None else round(value, 2)

@@ -110,7 +110,8 @@ def page(*, section: str = "", topics: str = "") -> Callable[[View], View]:
                 if this.current is None:
                     raise Http404
             elif clusters:
-                this.current = _last_or_first(request, clusters)
+                last = request.COOKIES.get("cluster")
+                this.current = next((cluster for cluster in clusters if cluster.slug == last), clusters[0])
             response = view(this, **arguments)
             if slug is not None and request.COOKIES.get("cluster") != slug:
                 response.set_cookie("cluster", slug, max_age=365 * 24 * 3600, samesite="Lax", httponly=True)
@@ -119,11 +120,6 @@ def page(*, section: str = "", topics: str = "") -> Callable[[View], View]:
         return answer
 
     return decorate
-
-
-def _last_or_first(request: HttpRequest, clusters: list[Cluster]) -> Cluster:
-    last = request.COOKIES.get("cluster")
-    return next((cluster for cluster in clusters if cluster.slug == last), clusters[0])
 
 
 def context(request: HttpRequest) -> dict[str, str]:

@@ -25,7 +25,7 @@ def paged(rows: QuerySet, order: Sequence[str], cursor: str, *, size: int = ROWS
     """``order`` ends in a unique field. A cursor that cannot be read is the first page."""
     place = _read(cursor, order)
     back = place is not None and place[0] == "p"
-    wanted = [_turned(name) for name in order] if back else list(order)
+    wanted = [name[1:] if name.startswith("-") else f"-{name}" for name in order] if back else list(order)
     if place:
         try:
             rows = rows.filter(_after(wanted, place[1]))
@@ -54,10 +54,6 @@ def part_of(rows: Sequence[Any], cursor: str, *, size: int = LISTED) -> Paged:
         str(last) if last < len(rows) else "",
         str(max(0, place - size)) if place else "",
     )
-
-
-def _turned(name: str) -> str:
-    return name[1:] if name.startswith("-") else f"-{name}"
 
 
 def _after(order: Sequence[str], values: Sequence[Any]) -> Q:

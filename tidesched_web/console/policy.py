@@ -3,9 +3,8 @@ from typing import Any
 
 from django import forms
 from django.contrib import messages
-from django.http import Http404, HttpResponse
-from django.shortcuts import redirect
-from django.urls import reverse
+from django.http import HttpResponse
+from django.shortcuts import get_object_or_404, redirect
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
@@ -14,7 +13,7 @@ from tidesched_web.clusters import services
 from tidesched_web.clusters.models import PolicyRevision
 from tidesched_web.clusters.selectors import newest_usable, ruling_policy, visible_policies
 from tidesched_web.console.differences import text_lines
-from tidesched_web.console.edit_pages import edit_page
+from tidesched_web.console.edit_pages import edit_page, trail_of
 from tidesched_web.console.forms.edit import EditForm, ReasonForm, reason_field
 from tidesched_web.console.methods import acts_by_post, takes_forms
 from tidesched_web.console.page import Page, page
@@ -129,18 +128,11 @@ def _checked(this: Page, text: str, ruling: PolicyRevision | None, *, ask: bool)
 
 
 def _revision(this: Page, number: int) -> PolicyRevision:
-    found = visible_policies(this.access).filter(cluster=this.cluster, number=number).first()
-    if found is None:
-        raise Http404
-    return found
+    return get_object_or_404(visible_policies(this.access), cluster=this.cluster, number=number)
 
 
 def _trail(this: Page) -> list[tuple[str, str]]:
-    slug = this.cluster.slug
-    return [
-        (this.cluster.name, reverse("console:cluster_overview", args=[slug])),
-        (_("Policy"), reverse("console:policy", args=[slug])),
-    ]
+    return trail_of(this, _("Policy"), "policy")
 
 
 @page(section="policy")

@@ -5,7 +5,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from urllib.parse import urlencode
 
-from django.http import Http404, HttpResponse
+from django.http import HttpResponse
+from django.shortcuts import get_object_or_404
 from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
@@ -252,10 +253,7 @@ def queue(this: Page, name: str) -> HttpResponse:
 
 def _queue(this: Page, name: str) -> Queue:
     queues = with_hardware(queues_with_usage(this.access, this.cluster)).annotate(namespaces=queue_grants())
-    found = queues.filter(name=name).first()
-    if found is None:
-        raise Http404
-    return found
+    return get_object_or_404(queues, name=name)
 
 
 def _usage_chart(this: Page, found: Queue, cards: list[str]) -> Chart:

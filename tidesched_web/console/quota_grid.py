@@ -35,9 +35,6 @@ class Column:
     kind: str
     path: tuple[str, ...]
 
-    def as_json(self) -> Row:
-        return {"key": self.key, "label": self.label, "title": self.title, "kind": self.kind, "path": self.path}
-
 
 def columns(documents: Documents, card_names: Collection[str]) -> list[Column]:
     cards = set(card_names)

@@ -7,7 +7,8 @@ from typing import Any
 import plotly.graph_objects as go
 from django import forms
 from django.db.models import QuerySet
-from django.http import Http404, HttpResponse, QueryDict
+from django.http import HttpResponse, QueryDict
+from django.shortcuts import get_object_or_404
 from django.urls import reverse
 from django.utils import timezone
 from django.utils.translation import gettext as _
@@ -308,9 +309,7 @@ def balance(reclaim: Reclaim) -> list[Balance]:
 
 @page(section="reclaims", topics="sessions reclaims")
 def reclaim(this: Page, pk: int) -> HttpResponse:
-    row = reclaims_with_victims(this.access).defer(None).filter(cluster=this.cluster, pk=pk).first()
-    if row is None:
-        raise Http404
+    row = get_object_or_404(reclaims_with_victims(this.access).defer(None), cluster=this.cluster, pk=pk)
     _redact(this, row)
     own_queues = None if this.access.everything else own_queue_ids(this.access)
     made_it = own_queues is None or row.queue_id in own_queues

@@ -55,7 +55,7 @@ def tenant_approval(this: Page, tenant: str) -> HttpResponse:
         if asks
         else _("Changes of the quota of %(name)s are applied without the approval of a second person from now on.")
     ) % {"name": found.name}
-    if this.request.method == "POST" and form.is_valid() and carried(this, form, edits, key=key, done=done):
+    if form.is_valid() and carried(this, form, edits, key=key, done=done):
         return redirect("console:tenant", found.slug)
     trail = [
         (_("Tenants"), reverse("console:tenants")),

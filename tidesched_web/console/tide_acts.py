@@ -84,7 +84,8 @@ def _confirm(
     if this.request.method == "POST":
         if this.request.POST.get("act") == "review":
             try:
-                return _review(this, edits, reason)
+                draft = changes.draft(cluster=this.cluster, edits=edits, access=this.access, reason=reason, once=True)
+                return redirect("console:change", this.cluster.slug, draft.pk)
             except DomainError as refused:
                 error = refused.message
         elif not reason:
@@ -104,11 +105,6 @@ def _confirm(
     context = {"plan": row, "error": error, "reason": reason, "turned": _would_turn(this, row), "meanwhile": meanwhile}
     context["overlaps"] = [] if row.enabled else overlaps_in_sight(this, row.name)
     return this.render(template, context | (more or {}), status=412 if meanwhile else 400 if error else 200)
-
-
-def _review(this: Page, edits: dict[str, Any], reason: str) -> HttpResponse:
-    change = changes.draft(cluster=this.cluster, edits=edits, access=this.access, reason=reason, once=True)
-    return redirect("console:change", this.cluster.slug, change.pk)
 
 
 def _would_turn(this: Page, row: TidePlan) -> list[dict[str, Any]]:

@@ -54,7 +54,7 @@ def _figures_now(now: Moment, earlier: Moment | None, *, gangs: int, stopped: bo
         Figure(
             _("Cards in use"),
             f"{amounts.number(round(now.utilisation))} %",
-            _trend(now.utilisation, earlier.utilisation if earlier else None, _points),
+            _trend(now.utilisation, earlier.utilisation if earlier else None, lambda n: ngettext("point", "points", n)),
             _("%(used)s of %(total)s physical cards")
             % {"used": amounts.number(round(now.used)), "total": amounts.number(round(now.total))},
             "nodes",
@@ -72,7 +72,7 @@ def _figures_now(now: Moment, earlier: Moment | None, *, gangs: int, stopped: bo
         Figure(
             _("Gangs that wait") if whole else _("Your gangs that wait"),
             amounts.number(gangs),
-            _trend(now.waiting, earlier.waiting if earlier else None, _cards) if whole else "",
+            _trend(now.waiting, earlier.waiting if whole and earlier else None, lambda n: ngettext("card", "cards", n)),
             _("for %(cards)s physical cards") % {"cards": waiting}
             if whole
             else _("the gangs of all tenants wait for %(cards)s physical cards") % {"cards": waiting},
@@ -121,14 +121,6 @@ def peak_line(found: Figures) -> str:
         "total": amounts.number(round(found.now.total)),
         "at": reader_zone.named(at),
     }
-
-
-def _points(n: int) -> str:
-    return ngettext("point", "points", n)
-
-
-def _cards(n: int) -> str:
-    return ngettext("card", "cards", n)
 
 
 def _trend(now: float, earlier: float | None, unit: Callable[[int], str] | None = None) -> str:

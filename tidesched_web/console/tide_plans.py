@@ -186,17 +186,13 @@ def plan(this: Page, name: str) -> HttpResponse:
             "line": _plan_line(own, row.enabled, now),
             "figures": queues_now(this, row, own, queues),
             "open_now": row.enabled and bool(tide.open_layers([own], now)),
-            "ended": _ended(own, now) if row.enabled else [],
+            "ended": [
+                {"name": own.layers[one.layer].name or _("layer %(n)s") % {"n": one.layer + 1}, "ended": one}
+                for one in (tide.ended_layers(own, now) if row.enabled else ())
+            ],
             "refused": _switch_refused(this, row) if not row.enabled and this.access.administers else "",
         },
     )
-
-
-def _ended(own: tide.Plan, now: dt.datetime) -> list[dict[str, Any]]:
-    return [
-        {"name": own.layers[one.layer].name or _("layer %(n)s") % {"n": one.layer + 1}, "ended": one}
-        for one in tide.ended_layers(own, now)
-    ]
 
 
 def _switch_refused(this: Page, row: TidePlan) -> str:

@@ -82,17 +82,9 @@ def tree_page(this: Page) -> HttpResponse:
 
 
 def _line_words(entry: dict[str, Any]) -> dict[str, str]:
-    kind, name = change_words.object_name(entry["object"])
-    said = change_words.figure_words(entry)
-    return {
-        "object": entry["object"],
-        "pointer": entry["field"],
-        "kind": kind,
-        "name": name,
-        "field": said["field"],
-        "before": said["before"],
-        "after": said["after"],
-    }
+    kind, _name = change_words.object_name(entry["object"])
+    words = {"object": entry["object"], "pointer": entry["field"], "kind": kind}
+    return words | change_words.figure_words(entry)
 
 
 def _text(this: Page) -> str:

@@ -85,11 +85,7 @@ class EditForm(NumberWords):
         for entry in entries:
             name = self._field_of(entry)
             own = WORDS.get(entry["code"]) if name else None
-            text = str(own or entry["detail"])
-            if name is None:
-                self.add_error(None, text)
-            else:
-                self.add_error(name, text)
+            self.add_error(name, str(own or entry["detail"]))
 
     def _field_of(self, entry: Mapping[str, Any]) -> str | None:
         pointer = entry.get("field") or entry["pointer"]

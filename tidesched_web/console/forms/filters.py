@@ -19,8 +19,6 @@ from tidesched_web.workloads.selectors import that_wait
 
 # So many filters stand in one line; the others unfold below it.
 IN_LINE = 4
-# So much is shown of a value that a filter does not know.
-MOST_SHOWN = 60
 # The code of an error whose message names the bound.
 OUT_OF_BOUNDS = "out_of_bounds"
 
@@ -58,7 +56,7 @@ class FilterForm(forms.Form):
 
     def left_out(self) -> list[Chip]:
         return [
-            Chip(name, str(self.fields[name].label or name), str(self[name].data or "")[:MOST_SHOWN], self._why(name))
+            Chip(name, str(self.fields[name].label or name), str(self[name].data or ""), self._why(name))
             for name in self.errors
             if name in self.fields
         ]

@@ -9,12 +9,8 @@ from django.core.exceptions import ValidationError
 from django.utils.functional import Promise
 from django.utils.translation import gettext as _
 
-from tidesched_web.common.hints import cut
-
 # Said anew with each act, and no figure of the object; a policy's page shows what differs in its text line by line.
 ASIDE = frozenset({"reason", "confirm", "accept", "act", "version", "text"})
-# So much of a text is shown beside another one.
-MOST_SHOWN = 200
 
 
 @dataclass(frozen=True)
@@ -90,10 +86,6 @@ def _text(there: Any) -> str:
 def _shown(bound: forms.BoundField, value: Any) -> str:
     if isinstance(bound.field, forms.BooleanField):
         return _("yes") if bound.field.to_python(value) else _("no")
-    said = _of_choices(getattr(bound.field, "choices", ()), _text(value))
-    return cut(said, MOST_SHOWN) or "–"
-
-
-def _of_choices(choices: Any, value: str) -> str:
+    choices = getattr(bound.field, "choices", ())
     words: Mapping[str, str | Promise] = {str(key): word for key, word in choices if not isinstance(word, list | tuple)}
-    return str(words.get(value, value))
+    return str(words.get(_text(value), _text(value))) or "–"

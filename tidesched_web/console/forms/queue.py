@@ -15,8 +15,6 @@ from tidesched_web.console.forms.edit import EditForm, reason_field
 
 MIB, GIB = 2**20, 2**30
 CARD = "card:"
-# So many card types are named of what an owner has left.
-MOST_LEFT = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,7 +167,7 @@ class QueueForm(QueueEditForm):
 
     def _left(self, room: Mapping[str, int]) -> str:
         known = {name: room[name] for name in self.cards if name in room}
-        most = sorted((name for name, left in known.items() if left), key=lambda name: (-known[name], name))[:MOST_LEFT]
+        most = sorted((name for name, left in known.items() if left), key=lambda name: (-known[name], name))
         if not known:
             return ""
         if not most:
