@@ -32,12 +32,8 @@ def _written(rounded: float, places: int, _language: str | None) -> str:
     return number_format(rounded, decimal_pos=places, use_l10n=True, force_grouping=True)
 
 
-def cards(milli: int) -> str:
-    return _cards(milli)
-
-
 @by_language
-def _cards(milli: int) -> str:
+def cards(milli: int) -> str:
     places = len(f"{milli % 1000:03d}".rstrip("0"))
     return number_format(milli / 1000, decimal_pos=places, use_l10n=True, force_grouping=True)
 

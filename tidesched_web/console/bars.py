@@ -91,10 +91,7 @@ def queue_bar(
         (f"{service_type}-over", allocated - within, words.beyond),
         (f"{service_type}-promised", inqueue, words.promised),
     ]
-    text = words.used_of % {
-        "used": amounts.number(allocated / 1000),
-        "quota": amounts.number(quota / 1000),
-    }
+    text = words.used_of % {"used": amounts.number(allocated / 1000), "quota": amounts.number(quota / 1000)}
     extra = []
     if 0 < inqueue <= waiting:  # what is promised to an admitted gang waits too, until it is there
         extra.append(
@@ -149,10 +146,8 @@ def change_bar(service_type: str, before: float, after: float, used: float) -> U
         "before": amounts.number(before),
         "after": amounts.number(after),
     }
-    segments = _lay(parts, round(1000 * scale))
-    return UsageBar(
-        segments, label, label, tick=min(100 * after / scale, 99.6), hardware=min(100 * before / scale, 99.6)
-    )
+    tick, hardware = (min(100 * quota / scale, 99.6) for quota in (after, before))
+    return UsageBar(_lay(parts, round(1000 * scale)), label, label, tick=tick, hardware=hardware)
 
 
 def amount_bar(kind: str, size: float, largest: float, label: str) -> UsageBar:

@@ -8,7 +8,7 @@ from tidesched_web.accounts.models import BusinessLine
 from tidesched_web.accounts.selectors import visible_tenants
 from tidesched_web.console.edit_pages import delete_page, edit_page
 from tidesched_web.console.forms.edit import ReasonForm
-from tidesched_web.console.forms.owners import PLATFORM, BusinessLineForm, NameForm, OfTenantFilter
+from tidesched_web.console.forms.owners import PLATFORM, NameForm, OfTenantFilter, ProjectForm
 from tidesched_web.console.methods import takes_forms
 from tidesched_web.console.page import Page, page
 from tidesched_web.console.paging import paged
@@ -44,7 +44,7 @@ def _trail() -> list[tuple[str, str]]:
 def business_line_new(this: Page) -> HttpResponse:
     tenants, platform = list(tenants_managed(this.access)), this.access.administers
     start = {"tenant": this.request.GET.get("tenant", PLATFORM if platform and not tenants else "")}
-    form = BusinessLineForm(this.request.POST or None, tenants=tenants, platform=platform, initial=start)
+    form = ProjectForm(this.request.POST or None, tenants=tenants, platform=platform, initial=start)
     if this.request.method == "POST" and form.is_valid():
         values = form.values()
         need_admin_of(this, values["tenant"].pk if values["tenant"] else None)

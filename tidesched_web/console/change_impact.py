@@ -27,11 +27,8 @@ def change_impact(this: Page, pk: int) -> HttpResponse:
     if this.request.method == "POST":
         services.ask_impact(change=found, access=this.access)
     number = this.request.GET.get("job", "")
-    job = (
-        visible_job(this.access, this.user, int(number))
-        if number.isascii() and number.isdigit() and len(number) < 15
-        else None
-    )
+    known = number.isascii() and number.isdigit() and len(number) < 15
+    job = visible_job(this.access, this.user, int(number)) if known else None
     if job is not None and job.subject == services.subject_of(found):
         impact = within_sight(answer_of(job), this.access, this.cluster.pk)
     else:

@@ -62,7 +62,6 @@ def answer(
     text = cache.get(place)
     if text is None:
         drawn = figure(theme)
-        # The default template would be sent with each figure although the layout says all that matters.
         drawn.layout.template = None
         text = drawn.to_json()
         cache.set(place, text, CACHE_SECONDS)

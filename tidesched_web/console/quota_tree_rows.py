@@ -37,12 +37,7 @@ class CardLine:
     def bar(self) -> bars.UsageBar:
         quota = self.limit if self.limit is not None else self.given or 0
         return bars.queue_bar(
-            self.service_type,
-            quota * 1000,
-            self.allocated,
-            self.inqueue,
-            waiting=self.waiting,
-            borrowed=self.borrowed,
+            self.service_type, quota * 1000, self.allocated, self.inqueue, waiting=self.waiting, borrowed=self.borrowed
         )
 
     @property

@@ -7,7 +7,6 @@ from django.utils.translation import gettext as _
 from tidesched_web.console.figures import base
 from tidesched_web.console.figures.palette import palette
 
-MAX_STEPS = 6
 _SHAPES = ("", "/", "x", "\\", ".", "-", "+")
 
 
@@ -29,21 +28,11 @@ def step_word(step: str) -> str:
     return words.get(step, step)
 
 
-def top_steps(series: Sequence[TimingRow]) -> list[str]:
-    sums: dict[str, float] = {}
-    for row in series:
-        for step, value in row.steps.items():
-            sums[step] = sums.get(step, 0) + value
-    largest = sorted(sums, key=lambda step: (-sums[step], step))
-    kept = set(largest[: MAX_STEPS - 1] if len(largest) > MAX_STEPS else largest)
-    return [step for step in sums if step in kept]
-
-
 def figure(series: Sequence[TimingRow], theme: str) -> go.Figure:
     colours = palette(theme)
     if not series:
         return go.Figure()
-    steps = top_steps(series)
+    steps = dict.fromkeys(step for row in series for step in row.steps)
     x = [str(row.number) for row in series]
     traces = []
     for place, step in enumerate(steps):
@@ -65,9 +54,6 @@ def figure(series: Sequence[TimingRow], theme: str) -> go.Figure:
                 hovertemplate="%{y:,.1f}",
             )
         )
-    others = [sum(value for step, value in row.steps.items() if step not in steps) for row in series]
-    if any(others):
-        traces.append(go.Bar(x=x, y=others, name=_("other"), marker={"color": colours.text}, hovertemplate="%{y:,.1f}"))
     layout = base.layout(
         colours,
         unit=_("milliseconds"),

@@ -67,10 +67,6 @@ class ProjectForm(TenantChoice):
     field_order = ("tenant", "slug", "name")
 
 
-class BusinessLineForm(ProjectForm):
-    """A new business line."""
-
-
 class SearchFilter(FilterForm):
     q = forms.CharField(label=_("Name"), max_length=63)
 

@@ -82,12 +82,8 @@ class Command(BaseCommand):
         self.stdout.flush()
 
 
+@database_roles.as_owner()
 def _migrate() -> bool:
-    with database_roles.as_owner():
-        return _migrate_as_owner()
-
-
-def _migrate_as_owner() -> bool:
     loader = MigrationLoader(connection)
     ours = {config.label for config in apps.get_app_configs()}
     unknown = sorted(
