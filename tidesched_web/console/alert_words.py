@@ -151,11 +151,9 @@ def alert_sentence(code: str, numbers: Mapping[str, Any], message: str, *, every
             "n": amounts.number(numbers["failures"]),
             "said": in_words(str(numbers["said"])).rstrip("."),
         }
-    if code not in _SENTENCES:
+    if code not in _SENTENCES or not numbers.keys() >= set(_SENTENCES[code][0]):
         return message if everything else code
     names, sentence = _SENTENCES[code]
-    if any(name not in numbers for name in names):
-        return message if everything else code
     text = str(sentence % {name: _written(name, numbers[name]) for name in names})
     return f"{text} {in_words(message)}" if everything and not names else text
 

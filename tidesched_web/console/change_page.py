@@ -121,7 +121,6 @@ def _decided(this: Page, found: QuotaChange, plan: dict[str, Any]) -> dict[str, 
     acts = allowed_actions(found, this.access)
     due = bool(plan.get("approval", {}).get("due"))
     waits = found.state == ChangeState.WAITING
-    # What has not arrived stands first.
     carried = sorted(objects_of(found), key=_arrived) if found.committed_at else []
     return {
         "tenants": sorted(tenants_of([found], this.access).values(), key=lambda tenant: tenant.slug),

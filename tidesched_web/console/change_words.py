@@ -55,13 +55,10 @@ FIELDS = {
     "preemption_policy": gettext_lazy("preemption policy"),
     "exceptions": gettext_lazy("exceptions"),
     "position": gettext_lazy("position"),
-    # Of a change itself.
     "reason": gettext_lazy("reason"),
     "apply_at": gettext_lazy("to be applied at"),
 }
-# Who demands an approval.
 WHOSE = {"cluster": gettext_lazy("the cluster"), "tenant": gettext_lazy("tenant")}
-# Lines around a difference that are shown with it.
 CONTEXT = 3
 
 

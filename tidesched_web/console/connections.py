@@ -155,9 +155,6 @@ def shown(test: ConnectionTest) -> dict[str, Any]:
     }
 
 
-# -- connecting --------------------------------------------------------------------------------------------------
-
-
 @takes_forms
 @page(section="clusters")
 def cluster_new(this: Page) -> HttpResponse:
@@ -313,9 +310,6 @@ def _tested(
     )
 
 
-# -- a cluster's connection --------------------------------------------------------------------------------------
-
-
 @page(section="connection", topics="jobs clusters queues")
 def connection(this: Page) -> HttpResponse:
     need_whole_sight(this)
@@ -367,11 +361,11 @@ def connection_test(this: Page) -> HttpResponse:
 def disconnect(this: Page) -> HttpResponse:
     need_administrator(this)
     form = ReasonForm(this.request.POST or None)
-    if this.request.method == "POST" and form.is_valid():
-        reason = form.cleaned_data["reason"]
-        if form.saved(connection_services.disconnect, cluster=this.cluster, actor=this.access.actor, reason=reason):
-            messages.success(this.request, _("%(cluster)s is disconnected.") % {"cluster": this.cluster.name})
-            return redirect("console:connection", this.cluster.slug)
+    if form.is_valid() and form.saved(
+        connection_services.disconnect, cluster=this.cluster, actor=this.access.actor, **form.values()
+    ):
+        messages.success(this.request, _("%(cluster)s is disconnected.") % {"cluster": this.cluster.name})
+        return redirect("console:connection", this.cluster.slug)
     title = _("Disconnect %(cluster)s?") % {"cluster": this.cluster.name}
     return edit_page(this, "clusters/disconnect.html", form, title=title, submit=_("Disconnect"), trail=_trail(this))
 
@@ -382,11 +376,9 @@ def cluster_remove(this: Page) -> HttpResponse:
     need_administrator(this)
     cluster = this.cluster
     form = RemoveForm(this.request.POST or None)
-    if this.request.method == "POST" and form.is_valid():
-        values = {"name": form.cleaned_data["name"], "reason": form.cleaned_data["reason"]}
-        if form.saved(remove_cluster, cluster=cluster, actor=this.access.actor, **values):
-            messages.success(this.request, _("%(cluster)s is removed.") % {"cluster": cluster.name})
-            return redirect("console:clusters")
+    if form.is_valid() and form.saved(remove_cluster, cluster=cluster, actor=this.access.actor, **form.values()):
+        messages.success(this.request, _("%(cluster)s is removed.") % {"cluster": cluster.name})
+        return redirect("console:clusters")
     title = _("Remove %(cluster)s?") % {"cluster": cluster.name}
     counts = hanging_on(cluster)
     along = [(str(word), counts[kind]) for kind, word in KINDS.items() if kind in counts]
@@ -404,25 +396,18 @@ def cluster_settings(this: Page) -> HttpResponse:
     start = {name: getattr(cluster, name) for name in names}
     start |= {"scheduler_names": ", ".join(cluster.scheduler_names), "version": cluster.version}
     form = SettingsForm(this.request.POST or None, initial=start)
-    if form.is_valid() and _set(this, form, names):
+    values = form.cleaned_data if form.is_valid() else {}
+    if values and form.saved(
+        services.set_settings,
+        cluster=cluster,
+        values={name: values[name] for name in names},
+        version=values["version"],
+        reason=values["reason"],
+        actor=this.access.actor,
+    ):
         messages.success(this.request, _("The settings are saved."))
         return redirect("console:connection", cluster.slug)
     return edit_page(this, "clusters/settings.html", form, title=_("Settings"), submit=_("Save"), trail=_trail(this))
-
-
-def _set(this: Page, form: SettingsForm, names: list[str]) -> bool:
-    values = form.cleaned_data
-
-    def act() -> None:
-        services.set_settings(
-            cluster=this.cluster,
-            values={name: values[name] for name in names},
-            version=values["version"],
-            reason=values["reason"],
-            actor=this.access.actor,
-        )
-
-    return form.saved(act)
 
 
 def _trail(this: Page) -> list[tuple[str, str]]:

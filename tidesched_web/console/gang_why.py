@@ -66,7 +66,6 @@ class Why:
     # Queues that its namespace may use, where the one that it names cannot be used; the likeliest one first.
     granted: list[str]
     meant: str
-    # What an admin of its tenant may do about it.
     may: tuple[str, ...] = ()
 
 

@@ -10,7 +10,6 @@ from tidesched_web.quota.models import Queue
 from tidesched_web.scheduling.usage_selectors import QuotaFit, quota_fits
 
 SPAN = dt.timedelta(days=7)
-# With fewer measured hours nothing is said of the quota.
 ENOUGH_HOURS = 24
 # At its limit in so many of the hours a quota was too small; with so little of it in use it was too large.
 OFTEN, LITTLE = 0.1, 0.5

@@ -61,9 +61,7 @@ def rest_on(row: TidePlan, form: PlanForm, said: str) -> None:
             form.meanwhile.both.append(Figure(change_words.field_name(field), now, mine))
 
 
-# So many spared gangs are named at most.
 SPARED = 100
-# So many of the newest steps stand on the page of their plan.
 STEPS = 10
 DAYS = list(zip(tide.WEEKDAYS, WEEKDAY_NAMES, strict=True))
 

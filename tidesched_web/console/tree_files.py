@@ -21,7 +21,6 @@ from tidesched_web.console.page import Page, page
 YAML, CSV = "yaml", "csv"
 # A page shows at most so many lines of a difference; the review has them all.
 LINES_SHOWN = 200
-# What the sections of the file hold.
 _SECTIONS = {
     "rules": gettext_lazy("Rules"),
     "card-type": gettext_lazy("Card types"),

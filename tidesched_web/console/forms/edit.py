@@ -96,9 +96,6 @@ class EditForm(NumberWords):
                 return name
         return None
 
-    def visible(self) -> list[forms.BoundField]:
-        return self.visible_fields()
-
     @property
     def refused_as(self) -> int:
         return 412 if self.meanwhile else 400 if self.errors else 200
