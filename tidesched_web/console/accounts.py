@@ -1,5 +1,3 @@
-"""Sign-in, sign-out, password and profile."""
-
 from http import HTTPStatus
 
 from allauth.account.adapter import get_adapter

@@ -1,5 +1,3 @@
-"""Who acted, in the reader's language: what is kept has English words for those that are no account."""
-
 import re
 
 from django.utils.functional import Promise

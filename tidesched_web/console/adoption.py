@@ -1,5 +1,3 @@
-"""Adoption: queues that the cluster has and that are not decided on here; shown first, then taken over by a change."""
-
 from collections.abc import Iterable
 from typing import Any
 
@@ -20,7 +18,6 @@ from tidesched_web.console.page import Page, page
 
 
 def owners_of(keys: Iterable[str]) -> list[tuple[str, str]]:
-    """Who a queue can go to: projects make it inference, business lines training."""
     found = []
     for key in sorted(keys):
         kind, parts = kind_of(key), parts_of(key)

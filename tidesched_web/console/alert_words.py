@@ -1,5 +1,3 @@
-"""What an alert says, made from its code and numbers in the reader's language."""
-
 from collections.abc import Mapping
 from typing import Any
 
@@ -122,7 +120,6 @@ def of_all_tenants(alert: Alert) -> bool:
 
 
 def ends_by_itself(alert: Alert) -> bool:
-    """Whether its condition is watched: then it is not closed by hand."""
     return alert.code in _BY_ITSELF
 
 
@@ -143,7 +140,6 @@ def place_of(alert: Alert, *, everything: bool) -> tuple[str, Promise] | None:
 
 
 def alert_sentence(code: str, numbers: Mapping[str, Any], message: str, *, everything: bool) -> str:
-    """The sentence of a code; who sees everything also reads the message where it says more than the sentence can."""
     if code == "eviction_budget" and str(numbers.get("rule", "")) in HOLDS:
         return str(HOLDS[numbers["rule"]])
     if code == "promise_unused" and not everything:  # its queue may be another tenant's
@@ -155,11 +151,9 @@ def alert_sentence(code: str, numbers: Mapping[str, Any], message: str, *, every
             "n": amounts.number(numbers["failures"]),
             "said": in_words(str(numbers["said"])).rstrip("."),
         }
-    if code not in _SENTENCES:
+    if code not in _SENTENCES or not numbers.keys() >= set(_SENTENCES[code][0]):
         return message if everything else code
     names, sentence = _SENTENCES[code]
-    if any(name not in numbers for name in names):
-        return message if everything else code
     text = str(sentence % {name: _written(name, numbers[name]) for name in names})
     return f"{text} {in_words(message)}" if everything and not names else text
 

@@ -1,12 +1,10 @@
-"""Alerts: what a person must look at, who looks after it, and the act that lets the sessions go on."""
-
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from django.contrib import messages
 from django.core.exceptions import PermissionDenied
-from django.http import Http404, HttpResponse
-from django.shortcuts import redirect
+from django.http import HttpResponse
+from django.shortcuts import get_object_or_404, redirect
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
@@ -64,11 +62,7 @@ def _shown(this: Page, rows: Any, *, everywhere: bool) -> HttpResponse:
 
 
 def _alike(this: Page, alerts: Sequence[Alert], who: Callable[[Alert], object]) -> list[list[Alert]]:
-    """Alerts that read alike and that the same person deals with, together, in the order of the first of each.
-
-    Names of other tenants' queues and objects are left out of them, so many of them may say one thing. Who acts on
-    alerts has each one by itself.
-    """
+    """Names of other tenants are left out, so many may say one thing; in the order of the first of each."""
     found: dict[object, list[Alert]] = {}
     for alert in alerts:
         text = alert_sentence(alert.code, alert.numbers or {}, alert.message, everything=this.access.everything)
@@ -91,11 +85,8 @@ def _line(opened: list[Alert]) -> str:
 
 
 def _chosen(this: Page, pk: int) -> Alert:
-    rows = visible_alerts(this.access).filter(pk=pk)
     named = "slug" in (this.request.resolver_match.kwargs if this.request.resolver_match else {})
-    alert = rows.filter(cluster=this.cluster).first() if named else rows.filter(cluster__isnull=True).first()
-    if alert is None:
-        raise Http404
+    alert: Alert = get_object_or_404(visible_alerts(this.access), pk=pk, cluster=this.cluster if named else None)
     if not this.access.administers:
         raise PermissionDenied
     return alert
@@ -109,7 +100,6 @@ def _back(this: Page, alert: Alert) -> HttpResponse:
 @acts_by_post
 @page(section="alerts")
 def acknowledge(this: Page, pk: int) -> HttpResponse:
-    """Say that a person looks after it, or hand it back; it ends when its condition does."""
     alert = _chosen(this, pk)
     if this.request.POST.get("act") == HAND_BACK:
         if scheduling.hand_back_alert(alert=alert, actor=this.access.actor):
@@ -128,7 +118,6 @@ def acknowledge(this: Page, pk: int) -> HttpResponse:
 @acts_by_post
 @page(section="alerts")
 def resolve(this: Page, pk: int) -> HttpResponse:
-    """Mark an alert as dealt with: a stopped session may go on then."""
     alert = _chosen(this, pk)
     if scheduling.resolve_alert(alert=alert, actor=this.access.actor):
         messages.success(this.request, _("The alert is resolved."))

@@ -1,5 +1,3 @@
-"""How numbers are written: counts, cards, durations and work, in the reader's language."""
-
 from collections.abc import Mapping
 from functools import lru_cache
 
@@ -17,14 +15,11 @@ DAY = 24 * HOUR
 
 
 def number(value: float) -> str:
-    """Thousands separated; at most one place after the point, two for shares below one card."""
     places = 2 if abs(value) < 1 else 1
     return _written(round(float(value), places), places, get_language())
 
 
 class Counted(int):
-    """A count that is written with its thousands separated, and still chooses between singular and plural."""
-
     def __str__(self) -> str:
         return number(int(self))
 
@@ -37,24 +32,17 @@ def _written(rounded: float, places: int, _language: str | None) -> str:
     return number_format(rounded, decimal_pos=places, use_l10n=True, force_grouping=True)
 
 
-def cards(milli: int) -> str:
-    """Milli-cards as cards, with every place after the point that they have: "7.25", "8"."""
-    return _cards(milli)
-
-
 @by_language
-def _cards(milli: int) -> str:
+def cards(milli: int) -> str:
     places = len(f"{milli % 1000:03d}".rstrip("0"))
     return number_format(milli / 1000, decimal_pos=places, use_l10n=True, force_grouping=True)
 
 
 def cards_text(cards: Mapping[str, float]) -> str:
-    """A map of counts as "4 × H200, 2 × A10"; "A|B" reads "A or B"."""
     return listed(f"{number(amount)} × {card_label(name)}" for name, amount in sorted(cards.items()))
 
 
 def duration(seconds: float) -> str:
-    """The two largest units: "3 h 12 min", "45 s", "2 d 4 h"."""
     seconds = max(0, seconds)
     return _duration(round(seconds) if seconds >= 1 else seconds)
 
@@ -90,7 +78,6 @@ def ago(seconds: float) -> str:
 
 
 def card_hours(card_seconds: float) -> str:
-    """Card-hours whatever the size: for figures that are compared with each other."""
     hours = number(card_seconds / HOUR)
     return ngettext("%(n)s card-hour", "%(n)s card-hours", 1 if hours == "1" else 2) % {"n": hours}
 
@@ -103,7 +90,6 @@ def work(card_seconds: float) -> str:
 
 
 def tide_amount(amount: Mapping[str, int]) -> str:
-    """What a layer of a tide plan does to a figure: = 6, +4, −4."""
     ((act, figure),) = amount.items()
     text = number(abs(figure))
     return f"=\u00a0{text}" if act == "set" else f"{'−' if figure < 0 else '+'}{text}"

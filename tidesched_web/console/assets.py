@@ -1,9 +1,4 @@
-"""What the console takes from npm packages, and where it goes: one table, copied at set-up. Django-free.
-
-`python -m tidesched_web.console.assets NODE_MODULES TARGET` fills `TARGET` (`static/vendor`, never committed) with the
-dashboard kit, one sprite of the icons in use, and plotly.js: its small bundle (lines, areas, bars) for nearly all
-pages, and the whole of it out of its Python wheel for the map of quotas.
-"""
+"""`python -m tidesched_web.console.assets NODE_MODULES TARGET` fills ``static/vendor``. Django-free."""
 
 import re
 import shutil
@@ -51,13 +46,6 @@ ICONS = (
 
 
 def sprite(icons: Path) -> str:
-    """Return one SVG document that holds each icon as a symbol under its name.
-
-    Raises
-    ------
-    FileNotFoundError
-        when the package has no icon of that name.
-    """
     symbols = []
     for name in ICONS:
         text = (icons / f"{name}.svg").read_text(encoding="utf-8")
@@ -70,7 +58,6 @@ def sprite(icons: Path) -> str:
 
 
 def words_of(root: Path) -> frozenset[str]:
-    """Return every word of the pages, their scripts and the views: a class that is none of them is on no page."""
     found: set[str] = set()
     for place in SOURCES:
         for path in root.glob(place):
@@ -79,13 +66,7 @@ def words_of(root: Path) -> frozenset[str]:
 
 
 def lean_style(css: str, words: frozenset[str] | None = None) -> tuple[str, list[str]]:
-    """Return the style sheet without what no page needs, and the selectors that were left out.
-
-    With ``words`` these are the selectors of classes that are none of them: four fifths of the kit. A word that ends
-    with a hyphen stands for all classes that begin so. Always left out is what asks for descendants by ``:has()``:
-    nearly all of these are about a sidebar that folds and apply to nothing on our pages, but a browser looks after
-    each of them whenever an element anywhere changes: two thirds of what a key in the quota editor cost.
-    """
+    """``:has()`` always goes: a browser checks it at every change, two thirds of what a key in the editor cost."""
     left_out: list[str] = []
     begun = tuple(word for word in words or () if word.endswith("-") and len(word) > 2)
 

@@ -1,5 +1,3 @@
-"""The audit log: who did what to what, an entry with what it changed, and whether the chains hold."""
-
 import datetime as dt
 import json
 from collections.abc import Sequence
@@ -8,8 +6,8 @@ from urllib.parse import urlencode
 
 from django.contrib import messages
 from django.core.exceptions import PermissionDenied
-from django.http import Http404, HttpResponse
-from django.shortcuts import redirect
+from django.http import HttpResponse
+from django.shortcuts import get_object_or_404, redirect
 from django.urls import reverse
 from django.utils import timezone
 from django.utils.translation import gettext as _
@@ -34,10 +32,6 @@ OF_REQUEST = 50
 HEADS_SHOWN = 20
 
 
-def _form(this: Page) -> AuditFilter:
-    return AuditFilter(this.request.GET, this.clusters, visible_tenants(this.access))
-
-
 def _named(this: Page, entries: Sequence[AuditEntry], form: AuditFilter) -> None:
     clusters, tenants = dict(form.clusters), dict(form.tenants)
     own_queues = visible_queue_names(this.access, clusters_named(entries))
@@ -52,7 +46,7 @@ def _named(this: Page, entries: Sequence[AuditEntry], form: AuditFilter) -> None
 
 @page(section="audit")
 def audit(this: Page) -> HttpResponse:
-    form = _form(this)
+    form = AuditFilter(this.request.GET, this.clusters, visible_tenants(this.access))
     found = paged(form.apply(selectors.visible_entries(this.access)), ("-id",), this.request.GET.get("cursor", ""))
     _named(this, found.rows, form)
     query = urlencode(form.rest_parameters())
@@ -79,7 +73,6 @@ def _line(this: Page) -> str:
 
 
 def _readable(payload: bytes) -> str:
-    """The bytes under the hash line by line; as they are where they are no JSON any more."""
     try:
         return json.dumps(json.loads(payload), indent=2, ensure_ascii=False)
     except ValueError:
@@ -89,10 +82,8 @@ def _readable(payload: bytes) -> str:
 @page(section="audit")
 def entry(this: Page, pk: int) -> HttpResponse:
     entries = selectors.visible_entries(this.access)
-    row = entries.filter(pk=pk).first()
-    if row is None:
-        raise Http404
-    form = _form(this)
+    row = get_object_or_404(entries, pk=pk)
+    form = AuditFilter(this.request.GET, this.clusters, visible_tenants(this.access))
     holds = digest(bytes(row.payload)) == row.hash
     companions: list[AuditEntry] = []
     if row.request_id:
@@ -153,7 +144,6 @@ def _object_url(this: Page, row: AuditEntry) -> str:
 
 
 def _page(name: str, *keys: str) -> str:
-    """A page by its keys; none where one is missing: a sign-in under an unknown name is of no account."""
     return reverse(name, args=keys) if all(keys) else ""
 
 
@@ -219,7 +209,6 @@ def _integrity_line(chains: list[dict[str, Any]]) -> str:
 @acts_by_post
 @page(section="audit")
 def verify(this: Page) -> HttpResponse:
-    """Walk the chains: short ones now, long ones in a worker."""
     _auditors(this)
     asked = check_services.ask(actor=this.access.actor)
     broken = [report for report in asked.done if not report.intact]
@@ -259,9 +248,7 @@ def seal(this: Page) -> HttpResponse:
 @page(section="audit")
 def drop(this: Page, pk: int) -> HttpResponse:
     _auditors(this)
-    segment = selectors.segments().filter(pk=pk).first()
-    if segment is None:
-        raise Http404
+    segment = get_object_or_404(selectors.segments(), pk=pk)
     if not this.access.administers:
         raise PermissionDenied
     form = DropForm(this.request.POST or None)

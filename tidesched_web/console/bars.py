@@ -1,8 +1,4 @@
-"""The usage bar: one component from the overview to a queue's row. Widths are computed here, drawn as SVG attributes.
-
-Everything is in milli-cards. A segment is a kind (what it means, and so its colour and pattern), a start and a width in
-percent of the bar; ticks are places. The text beside a bar carries the same numbers, so the bar may be decoration.
-"""
+"""Everything is in milli-cards; places and widths in percent of the bar."""
 
 from dataclasses import dataclass, field
 from functools import cache
@@ -75,8 +71,6 @@ def _words(_language: str | None) -> _Words:
 def queue_bar(
     service_type: str, quota: int, allocated: int, inqueue: int, *, waiting: int = 0, borrowed: int = 0
 ) -> UsageBar:
-    """A queue's use of one card type against its quota: within (of that borrowed: hatched), beyond (outline), promised
-    (light), the quota tick."""
     words = _words(get_language())
     if quota <= 0 and allocated <= 0 and inqueue <= 0:
         return UsageBar([], words.no_quota, "", empty=words.no_quota)
@@ -93,10 +87,7 @@ def queue_bar(
         (f"{service_type}-over", allocated - within, words.beyond),
         (f"{service_type}-promised", inqueue, words.promised),
     ]
-    text = words.used_of % {
-        "used": amounts.number(allocated / 1000),
-        "quota": amounts.number(quota / 1000),
-    }
+    text = words.used_of % {"used": amounts.number(allocated / 1000), "quota": amounts.number(quota / 1000)}
     extra = []
     if 0 < inqueue <= waiting:  # what is promised to an admitted gang waits too, until it is there
         extra.append(
@@ -115,7 +106,6 @@ def queue_bar(
 def card_bar(
     *, total: int, inference: int, training: int, borrowed: int, foreign: int, idle: int, waiting: int
 ) -> UsageBar:
-    """Where a card type's cards are, the demand that waits beyond the hardware line."""
     own = max(training - borrowed, 0)
     # More demand than this is drawn shorter than it is, so that what is in use stays readable; its number is exact.
     drawn = min(waiting, total // 2) if total else waiting
@@ -152,13 +142,10 @@ def change_bar(service_type: str, before: float, after: float, used: float) -> U
         "before": amounts.number(before),
         "after": amounts.number(after),
     }
-    segments = _lay(parts, round(1000 * scale))
-    return UsageBar(
-        segments, label, label, tick=min(100 * after / scale, 99.6), hardware=min(100 * before / scale, 99.6)
-    )
+    tick, hardware = (min(100 * quota / scale, 99.6) for quota in (after, before))
+    return UsageBar(_lay(parts, round(1000 * scale)), label, label, tick=tick, hardware=hardware)
 
 
 def amount_bar(kind: str, size: float, largest: float, label: str) -> UsageBar:
-    """A plain amount beside others of its kind, e.g. needed against freed."""
     width = 100 * size / largest if largest > 0 else 0
     return UsageBar([Segment(kind, 0, round(width, 3), label)] if width else [], label, label)

@@ -1,5 +1,3 @@
-"""What is made from the sources and never committed: catalogues, static files, the engine's compiled code."""
-
 import subprocess
 import sys
 
@@ -11,10 +9,7 @@ from tidesched_web.embedded import prepared
 
 
 def compile_catalogues() -> bool:
-    """Compile the message catalogues that are older than their sources; return whether there was any.
-
-    Babel does it, since a bare machine has no `msgfmt`.
-    """
+    """With Babel, since a bare machine has no `msgfmt`."""
     stale = prepared.stale_catalogues()
     for source in stale:
         with source.open("rb") as text:
@@ -36,17 +31,12 @@ def collect_static() -> bool:
 
 
 def start_compiling() -> subprocess.Popen[bytes] | None:
-    """Let the engine compile its kernels in a process of its own, so that other steps need not wait for it.
-
-    They are kept in ``NUMBA_CACHE_DIR``, where every later process finds them; None where that was done before.
-    """
     if prepared.kernels_are_current():
         return None
     return subprocess.Popen([sys.executable, "-m", "scheduler_core.cli.warm"])
 
 
 def finish_compiling(process: subprocess.Popen[bytes] | None) -> bool:
-    """Wait for it; return whether anything was compiled. What was not, the first session compiles when it needs it."""
     if process is None or process.wait() != 0:
         return False
     if (stamp := prepared.kernels_stamp()) is not None:

@@ -1,8 +1,6 @@
-"""Business lines: what training is done for."""
-
 from django.contrib import messages
-from django.http import Http404, HttpResponse
-from django.shortcuts import redirect
+from django.http import HttpResponse
+from django.shortcuts import get_object_or_404, redirect
 from django.urls import reverse
 from django.utils.translation import gettext as _
 
@@ -10,7 +8,7 @@ from tidesched_web.accounts.models import BusinessLine
 from tidesched_web.accounts.selectors import visible_tenants
 from tidesched_web.console.edit_pages import delete_page, edit_page
 from tidesched_web.console.forms.edit import ReasonForm
-from tidesched_web.console.forms.owners import PLATFORM, BusinessLineForm, NameForm, OfTenantFilter
+from tidesched_web.console.forms.owners import PLATFORM, NameForm, OfTenantFilter, ProjectForm
 from tidesched_web.console.methods import takes_forms
 from tidesched_web.console.page import Page, page
 from tidesched_web.console.paging import paged
@@ -32,9 +30,7 @@ def business_lines(this: Page) -> HttpResponse:
 
 
 def _line(this: Page, pk: int) -> BusinessLine:
-    found = business_lines_listed(this.access).filter(pk=pk).first()
-    if found is None:
-        raise Http404
+    found = get_object_or_404(business_lines_listed(this.access), pk=pk)
     need_admin_of(this, found.tenant_id)
     return found
 
@@ -48,7 +44,7 @@ def _trail() -> list[tuple[str, str]]:
 def business_line_new(this: Page) -> HttpResponse:
     tenants, platform = list(tenants_managed(this.access)), this.access.administers
     start = {"tenant": this.request.GET.get("tenant", PLATFORM if platform and not tenants else "")}
-    form = BusinessLineForm(this.request.POST or None, tenants=tenants, platform=platform, initial=start)
+    form = ProjectForm(this.request.POST or None, tenants=tenants, platform=platform, initial=start)
     if this.request.method == "POST" and form.is_valid():
         values = form.values()
         need_admin_of(this, values["tenant"].pk if values["tenant"] else None)
@@ -72,10 +68,8 @@ def business_line_new(this: Page) -> HttpResponse:
 def business_line_edit(this: Page, pk: int) -> HttpResponse:
     found = _line(this, pk)
     form = NameForm(this.request.POST or None, initial={"name": found.name, "version": found.version})
-    if (
-        this.request.method == "POST"
-        and form.is_valid()
-        and form.saved(services.update_business_line, business_line=found, **form.values(), actor=this.access.actor)
+    if form.is_valid() and form.saved(
+        services.update_business_line, business_line=found, **form.values(), actor=this.access.actor
     ):
         messages.success(this.request, _("The changes are saved."))
         return redirect("console:business_lines")
@@ -88,10 +82,8 @@ def business_line_edit(this: Page, pk: int) -> HttpResponse:
 def business_line_delete(this: Page, pk: int) -> HttpResponse:
     found = _line(this, pk)
     form = ReasonForm(this.request.POST or None, initial={"version": found.version})
-    if (
-        this.request.method == "POST"
-        and form.is_valid()
-        and form.saved(services.delete_business_line, business_line=found, **form.values(), actor=this.access.actor)
+    if form.is_valid() and form.saved(
+        services.delete_business_line, business_line=found, **form.values(), actor=this.access.actor
     ):
         messages.success(this.request, _("Business line %(name)s is deleted.") % {"name": found.name})
         return redirect("console:business_lines")

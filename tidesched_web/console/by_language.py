@@ -1,5 +1,3 @@
-"""Words and numbers that are written again and again, kept for each language."""
-
 from collections.abc import Callable
 from functools import lru_cache, wraps
 from typing import TypeVar

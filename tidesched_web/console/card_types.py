@@ -1,14 +1,11 @@
-"""Card types of a cluster: found on its nodes, or declared ahead of them."""
-
-from django.http import Http404, HttpResponse
-from django.shortcuts import redirect
-from django.urls import reverse
+from django.http import HttpResponse
+from django.shortcuts import get_object_or_404, redirect
 from django.utils.translation import gettext as _
 
 from tidesched_web.changes.card_aliases import named_anew
 from tidesched_web.clusters.models import CardType
 from tidesched_web.clusters.selectors import card_names, visible_card_types
-from tidesched_web.console.edit_pages import delete_page, edit_page
+from tidesched_web.console.edit_pages import delete_page, edit_page, trail_of
 from tidesched_web.console.forms.catalogue import (
     CardAliasesForm,
     CardTypeEditForm,
@@ -34,17 +31,11 @@ def card_types(this: Page) -> HttpResponse:
 
 
 def _trail(this: Page) -> list[tuple[str, str]]:
-    slug = this.cluster.slug
-    return [
-        (this.cluster.name, reverse("console:cluster_overview", args=[slug])),
-        (_("Card types"), reverse("console:card_types", args=[slug])),
-    ]
+    return trail_of(this, _("Card types"), "card_types")
 
 
 def _card(this: Page, pk: int) -> CardType:
-    found = visible_card_types(this.access).filter(cluster=this.cluster, pk=pk).first()
-    if found is None:
-        raise Http404
+    found = get_object_or_404(visible_card_types(this.access), cluster=this.cluster, pk=pk)
     need_administrator(this)
     return found
 
@@ -108,7 +99,7 @@ def card_type_delete(this: Page, pk: int) -> HttpResponse:
     protected = [_("Nodes carry it: it goes when they are gone.")] if found.discovered or found.hardware else []
     form = ReasonForm(this.request.POST or None, initial={"version": found.version})
     key = f"card-type/{found.name}"
-    if this.request.method == "POST" and form.is_valid() and not protected:
+    if form.is_valid() and not protected:
         done = _("Card type %(name)s is deleted.") % {"name": found.name}
         if carried(this, form, {key: None}, key=key, done=done):
             return redirect("console:card_types", this.cluster.slug)

@@ -1,5 +1,3 @@
-"""The catalogues of the other languages: extracted from the code and the templates, and kept in step with them."""
-
 from pathlib import Path
 
 from babel.messages.catalog import Catalog

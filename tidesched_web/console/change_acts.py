@@ -1,5 +1,3 @@
-"""What people do with a change: apply, take its time back, approve, reject, cancel, retry, rebase, roll back."""
-
 import datetime as dt
 from typing import Any
 
@@ -42,7 +40,6 @@ def change_act(this: Page, pk: int, verb: str) -> HttpResponse:
 
 
 def _typed(this: Page, verb: str) -> dict[str, Any]:
-    """The form that was sent: what is refused keeps what was typed."""
     if verb == "apply":
         return {"apply_form": ApplyForm(this.request.POST)}
     if verb in ("approve", "cancel") and this.request.POST.get(f"{verb}-reason"):
@@ -70,19 +67,16 @@ def _act(this: Page, found: QuotaChange, verb: str) -> HttpResponse:
             services.apply(
                 change=found, access=access, at=_hour(found, form), reason=form.cleaned_data["reason"], seen=seen
             )
-        case "approve":
-            agreed = DecisionForm(verb, this.request.POST)
-            if not agreed.is_valid():
-                _say_errors(this, found, Act.APPROVE, agreed)
-                return change_page(this, found, approve_form=agreed)
-            services.approve(change=found, access=access, reason=agreed.cleaned_data["reason"], seen=seen)
-        case "cancel":
-            given_up = DecisionForm(verb, this.request.POST)
-            if not given_up.is_valid():
-                _say_errors(this, found, Act.CANCEL, given_up)
-                return change_page(this, found, cancel_form=given_up)
-            services.cancel(change=found, access=access, reason=given_up.cleaned_data["reason"], seen=seen)
-            messages.success(this.request, _("Change %(n)s is cancelled.") % {"n": found.pk})
+        case "approve" | "cancel" | "reject":
+            decision = DecisionForm(verb, this.request.POST)
+            if not decision.is_valid():
+                _say_errors(this, found, Act(verb), decision)
+                typed: dict[str, Any] = {f"{verb}_form": decision}
+                return change_page(this, found, **typed)
+            decide = {"approve": services.approve, "cancel": services.cancel, "reject": services.reject}[verb]
+            decide(change=found, access=access, reason=decision.cleaned_data["reason"], seen=seen)
+            if verb == "cancel":
+                messages.success(this.request, _("Change %(n)s is cancelled.") % {"n": found.pk})
         case "retry":
             services.retry(change=found, access=access, seen=seen)
         case "unschedule":
@@ -92,12 +86,6 @@ def _act(this: Page, found: QuotaChange, verb: str) -> HttpResponse:
             )
         case "rebase":
             services.edit_draft(change=found, access=access, rebase=True, seen=seen)
-        case "reject":
-            reason = DecisionForm(verb, this.request.POST)
-            if not reason.is_valid():
-                _say_errors(this, found, Act.REJECT, reason)
-                return change_page(this, found, reject_form=reason)
-            services.reject(change=found, access=access, reason=reason.cleaned_data["reason"], seen=seen)
         case "rollback":
             made = services.roll_back(change=found, access=access, seen=seen)
             return redirect("console:change", this.cluster.slug, made.pk)
@@ -107,7 +95,6 @@ def _act(this: Page, found: QuotaChange, verb: str) -> HttpResponse:
 
 
 def _say_errors(this: Page, found: QuotaChange, act: Act, form: DecisionForm) -> None:
-    """Say what is wrong with a form above the page, where the page of this change does not show that form."""
     require_act(found, this.access, act)
     own = act == Act.REJECT and is_author(found, this.access)
     if act != Act.CANCEL and (found.state != ChangeState.WAITING or own):

@@ -1,5 +1,3 @@
-"""What a change would do: at the next session, over the recorded day, and what the cluster says of it."""
-
 from collections.abc import Mapping
 from typing import Any
 
@@ -29,11 +27,8 @@ def change_impact(this: Page, pk: int) -> HttpResponse:
     if this.request.method == "POST":
         services.ask_impact(change=found, access=this.access)
     number = this.request.GET.get("job", "")
-    job = (
-        visible_job(this.access, this.user, int(number))
-        if number.isascii() and number.isdigit() and len(number) < 15
-        else None
-    )
+    known = number.isascii() and number.isdigit() and len(number) < 15
+    job = visible_job(this.access, this.user, int(number)) if known else None
     if job is not None and job.subject == services.subject_of(found):
         impact = within_sight(answer_of(job), this.access, this.cluster.pk)
     else:
@@ -57,8 +52,8 @@ def change_impact(this: Page, pk: int) -> HttpResponse:
 
 
 def _waiting(this: Page, impact: Mapping[str, Any]) -> dict[str, Any]:
-    """What is shown until the answer is there: since when it is asked, and what was answered before."""
-    earlier, asked = _earlier(this, impact), job_by_id(impact.get("job") or 0)
+    job = impact.get("job") or 0
+    earlier, asked = answer_shown(this, earlier_answer(job)), job_by_id(job)
     return {
         "earlier": earlier,
         "asked_at": asked.created_at if asked else None,
@@ -66,13 +61,7 @@ def _waiting(this: Page, impact: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _earlier(this: Page, impact: Mapping[str, Any]) -> dict[str, Any] | None:
-    """What was answered to the same question before, while it is asked anew."""
-    return answer_shown(this, earlier_answer(impact.get("job") or 0))
-
-
 def _other_revision(this: Page, found: QuotaChange) -> HttpResponse | None:
-    """What stands in the place of a part of the page that was opened for another revision than there is now."""
     opened = this.request.GET.get("revision", "")
     if opened in ("", str(found.revision)):
         return None

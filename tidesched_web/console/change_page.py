@@ -1,5 +1,3 @@
-"""The page of one change: what differs, what it would do, where it stands, and what can be done with it."""
-
 import datetime as dt
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -86,7 +84,6 @@ def _apply_form(found: QuotaChange) -> ApplyForm:
 
 
 def _planned(this: Page, found: QuotaChange, plan: dict[str, Any]) -> dict[str, Any]:
-    """What the change would do, or did."""
     objects = plan.get("objects", ())
     is_open = _is_open(found)
     errors = [_error(error) for error in plan.get("errors", ())] if is_open else []
@@ -120,12 +117,10 @@ def _planned(this: Page, found: QuotaChange, plan: dict[str, Any]) -> dict[str, 
 
 
 def _decided(this: Page, found: QuotaChange, plan: dict[str, Any]) -> dict[str, Any]:
-    """Where the change stands, and who may do what with it."""
     author = is_author(found, this.access)
     acts = allowed_actions(found, this.access)
     due = bool(plan.get("approval", {}).get("due"))
     waits = found.state == ChangeState.WAITING
-    # What has not arrived stands first.
     carried = sorted(objects_of(found), key=_arrived) if found.committed_at else []
     return {
         "tenants": sorted(tenants_of([found], this.access).values(), key=lambda tenant: tenant.slug),
@@ -150,19 +145,16 @@ def _is_open(found: QuotaChange) -> bool:
 
 
 def _only_plan(this: Page, found: QuotaChange) -> str:
-    """The tide plan that a change edits alone, where there is a page of it: it is no change of figures of the grid."""
     names = edited_plans(found.edits)
     return names[0] if len(names) == 1 and any(row.name == names[0] for row in plans_in_sight(this)) else ""
 
 
 def _approval_refused(found: QuotaChange, access: Access) -> str:
-    """Why the reader, who may change quota, is no second person for it; nothing where it is not theirs to decide."""
     refused = refusal(found, access, Act.APPROVE)
     return refused.message if refused is not None and refused.code == "approver_not_independent" else ""
 
 
 def _has_hour(found: QuotaChange) -> bool:
-    """Whether it is to be applied at an hour of its own; once it is closed, whether it was."""
     if found.apply_at is None:
         return False
     since = (found.submitted_at or found.created_at) + A_MOMENT if found.closed_by else timezone.now()
@@ -170,7 +162,6 @@ def _has_hour(found: QuotaChange) -> bool:
 
 
 def _approved_note(found: QuotaChange, access: Access, acts: Sequence[Act], *, due: bool) -> str:
-    """What becomes of an approval where the reader applies the change at another hour than it was approved for."""
     if found.state != ChangeState.APPROVED:
         return ""
     if Act.APPLY not in acts:
@@ -190,7 +181,6 @@ def _arrived(row: ChangeObject) -> bool:
 
 
 def _last_edit(found: QuotaChange) -> Part | None:
-    """What its author edited last, for who looked at it before that."""
     if found.revision == 1:
         return None
     return _told(services.edited_since(found, found.revision - 1), lambda entry: _difference(entry.as_json()))
@@ -236,13 +226,11 @@ def _error(error: dict[str, Any]) -> dict[str, Any]:
 
 
 def _moved(found: QuotaChange, entries: Sequence[dict[str, Any]], access: Access) -> Part:
-    """What others changed since it was made, each with the change that did it, as far as the reader sees it."""
     writers = writers_of(found, part(entries).rows, access)
     return _told(entries, lambda entry: _difference(entry) | {"writer": writers.get((entry["object"], entry["field"]))})
 
 
 def _still(moved: Part, found: QuotaChange, plan: Mapping[str, Any]) -> Part:
-    """Beside what others set, what this change still sets, and how far that is from what is there now."""
     if not moved:
         return moved
     wanted = {(one["object"], one["field"]): one for one in plan.get("fields", ())}
@@ -261,11 +249,4 @@ def _still(moved: Part, found: QuotaChange, plan: Mapping[str, Any]) -> Part:
 
 
 def _difference(entry: dict[str, Any]) -> dict[str, str]:
-    kind, name = change_words.object_name(entry["object"])
-    return {
-        "kind": kind,
-        "name": name,
-        "field": change_words.field_name(entry["field"]),
-        "before": change_words.figure(entry["field"], entry["before"]),
-        "after": change_words.figure(entry["field"], entry["after"]),
-    }
+    return {"kind": change_words.object_name(entry["object"])[0]} | change_words.figure_words(entry)

@@ -1,5 +1,3 @@
-"""A change of thousands of figures on one page: of each of its tables a part, the others are a link away."""
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
@@ -34,7 +32,6 @@ class Part:
 
 
 def part(rows: Sequence[Any], place: str = "", *, size: int = NOTES) -> Part:
-    """The rows from ``place``, as the address of a page has it; one that cannot be read is the first."""
     found = part_of(rows, place, size=size)
     first = int(place) if found.previous else 0
     return Part(found.rows, first + 1, len(rows), found.next, found.previous)

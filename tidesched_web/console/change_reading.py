@@ -1,8 +1,6 @@
-"""What the pages about one change read first: the change, its plan, and what was answered about it."""
-
 from typing import Any
 
-from django.http import Http404
+from django.shortcuts import get_object_or_404
 
 from tidesched_web.changes import services
 from tidesched_web.changes.impact import answer_of
@@ -15,11 +13,7 @@ from tidesched_web.jobs.models import Job
 
 
 def change_of(this: Page, pk: int) -> QuotaChange:
-    """The change that the address names."""
-    found = visible_changes(this.access).filter(cluster=this.cluster, pk=pk).first()
-    if found is None:
-        raise Http404
-    return found
+    return get_object_or_404(visible_changes(this.access), cluster=this.cluster, pk=pk)
 
 
 def plan_of(this: Page, change: QuotaChange) -> dict[str, Any]:
@@ -27,7 +21,6 @@ def plan_of(this: Page, change: QuotaChange) -> dict[str, Any]:
 
 
 def answer_shown(this: Page, job: Job | None) -> dict[str, Any] | None:
-    """The answer of a job about a change, as far as the reader may see it; None where there is none."""
     if job is None or (job.result or {}).get("unavailable"):
         return None
     known = within_sight(answer_of(job), this.access, this.cluster.pk)

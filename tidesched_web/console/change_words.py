@@ -1,5 +1,3 @@
-"""How a change is shown: its objects, fields and figures in words instead of pointers."""
-
 import datetime as dt
 import difflib
 import json
@@ -57,13 +55,10 @@ FIELDS = {
     "preemption_policy": gettext_lazy("preemption policy"),
     "exceptions": gettext_lazy("exceptions"),
     "position": gettext_lazy("position"),
-    # Of a change itself.
     "reason": gettext_lazy("reason"),
     "apply_at": gettext_lazy("to be applied at"),
 }
-# Who demands an approval.
 WHOSE = {"cluster": gettext_lazy("the cluster"), "tenant": gettext_lazy("tenant")}
-# Lines around a difference that are shown with it.
 CONTEXT = 3
 
 
@@ -105,7 +100,6 @@ class ObjectDiff:
 
 
 def object_name(key: str) -> tuple[str, str]:
-    """("queue", "chat") of ``queue/chat``; a key that names nothing is its own name."""
     try:
         kind, parts = kind_of(key), parts_of(key)
     except ValueError:
@@ -118,7 +112,6 @@ def object_name(key: str) -> tuple[str, str]:
 
 
 def field_name(pointer: str) -> str:
-    """ "H200", "inference: H200", "CPU cores": a JSON pointer into a document, in words."""
     steps = [unescaped(step) for step in pointer.split("/")[1:]]
     if not steps:
         return ""
@@ -164,7 +157,6 @@ def fields_of_plan(
     base: Mapping[str, Any] | None = None,
     edits: Mapping[str, Any] | None = None,
 ) -> list[ObjectFields]:
-    """Differences of a plan by object, in their order. ``base`` and ``edits`` are the change's."""
     found: dict[str, list[Mapping[str, Any]]] = {}
     for difference in fields:
         found.setdefault(difference["object"], []).append(difference)
@@ -193,10 +185,7 @@ def figure_words(entry: Mapping[str, Any]) -> dict[str, str]:
 
 
 def asked_words(plan: Mapping[str, Any], base: Mapping[str, Any] | None = None) -> list[dict[str, str]]:
-    """What the author asks for above what a tenant has; ``more``: by how much. ``base`` knows the tenant's name.
-
-    Its short name stands behind it: it stays, whatever the tenant's own admins call the tenant.
-    """
+    """The short name stands behind it: it stays, whatever the tenant's own admins call the tenant."""
     return [
         figure_words(entry)
         | {
@@ -213,7 +202,6 @@ def _named(name: str | None, slug: str) -> str:
 
 
 def _unset(entry: Mapping[str, Any], document: Mapping[str, Any]) -> str:
-    """What a figure that is not set says: none, where another card has a quota, else that nothing limits it."""
     steps = entry["field"].split("/")[1:]
     if "card_quota" in steps:
         limits = document.get("quota", {}).get(steps[1], {}) if steps[0] == "quota" else document
@@ -222,7 +210,6 @@ def _unset(entry: Mapping[str, Any], document: Mapping[str, Any]) -> str:
 
 
 def _lines(entry: Mapping[str, Any], document: Mapping[str, Any], service: str) -> list[FieldLine]:
-    """What a difference says: a line, and of the layers of a tide plan one for each part that differs."""
     if entry["field"] == "/layers" and all(isinstance(entry[side], list | None) for side in ("before", "after")):
         found = layer_lines(entry["before"] or [], entry["after"] or [])
         said = [FieldLine(field, before, after, "", "", "~") for field, before, after in found]
@@ -232,7 +219,6 @@ def _lines(entry: Mapping[str, Any], document: Mapping[str, Any], service: str) 
 
 
 def set_words(entry: Mapping[str, Any]) -> str:
-    """ "18 (+2)": what a change makes of a figure, and by how much that is another one than what is there now."""
     line = _field(entry, {}, "")
     return f"{line.after} ({line.by})" if line.by else line.after
 
@@ -254,33 +240,24 @@ def _field(entry: Mapping[str, Any], document: Mapping[str, Any], service: str) 
     used = entry.get("in_use")
     bar = None
     if is_card and counted:
-        bar = bars.change_bar(_service_of(pointer) or service, before or 0, after or 0, used or 0)
+        kind = pointer.split("/")[2] if pointer.startswith("/quota/") else service
+        bar = bars.change_bar(kind, before or 0, after or 0, used or 0)
     return FieldLine(
         field_name(pointer), figure(pointer, before, unset=unset), figure(pointer, after, unset=unset), by,
         amounts.number(used) if used is not None else "", sign, bar,
     )  # fmt: skip
 
 
-def _service_of(pointer: str) -> str:
-    return pointer.split("/")[2] if pointer.startswith("/quota/") else ""
-
-
 def objects_of_plan(objects: Iterable[Mapping[str, Any]]) -> list[ObjectDiff]:
     found = []
     for entry in objects:
         before, after = entry.get("before"), entry.get("after")
+        lines = side_by_side(_yaml(before or {}), _yaml(after or {}))
         act = (
             "new" if before is None else "gone" if after is None else "replaced" if entry.get("replaced") else "changed"
         )
-        found.append(ObjectDiff(entry["kind"], entry["name"], act, side_by_side(_text(before), _text(after))))
+        found.append(ObjectDiff(entry["kind"], entry["name"], act, lines))
     return found
-
-
-def _text(manifest: Mapping[str, Any] | None) -> list[str]:
-    """A manifest as lines of YAML, the JSON inside annotations spread out so that one figure is one line."""
-    if manifest is None:
-        return []
-    return list(_yaml(manifest))
 
 
 def _yaml(value: Any, indent: int = 0) -> Sequence[str]:
@@ -308,7 +285,6 @@ def _yaml(value: Any, indent: int = 0) -> Sequence[str]:
 
 
 def side_by_side(before: Sequence[str], after: Sequence[str]) -> list[DiffLine]:
-    """Both texts line by line; equal lines far from a difference are left out."""
     lines: list[DiffLine] = []
     matcher = difflib.SequenceMatcher(a=before, b=after, autojunk=False)
     groups = matcher.get_grouped_opcodes(CONTEXT) if before and after else [matcher.get_opcodes()]

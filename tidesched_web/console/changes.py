@@ -1,5 +1,3 @@
-"""The list of changes of quota."""
-
 from collections.abc import Iterable
 
 from django.http import HttpResponse

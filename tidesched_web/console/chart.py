@@ -1,5 +1,3 @@
-"""A chart of a page: its question, where its figure comes from, and the answer as figure, table or CSV."""
-
 import datetime as dt
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -52,10 +50,7 @@ def drawn_until(cluster: Cluster, start: dt.datetime) -> dt.datetime | None:
 def answer(
     request: HttpRequest, *, key: str, figure: Callable[[str], go.Figure], twin: Callable[[], Twin]
 ) -> HttpResponse:
-    """Answer with `?format=` json (the default; cached under `key`), table or csv.
-
-    `key` names the session that the data is of, so a figure is made once for all who look at that session.
-    """
+    """``key`` names the session that the data is of: a figure is made once for all who look at that session."""
     wanted = request.GET.get("format", "json")
     if wanted == "csv":
         data = twin()
@@ -67,7 +62,6 @@ def answer(
     text = cache.get(place)
     if text is None:
         drawn = figure(theme)
-        # The default template would be sent with each figure although the layout says all that matters.
         drawn.layout.template = None
         text = drawn.to_json()
         cache.set(place, text, CACHE_SECONDS)

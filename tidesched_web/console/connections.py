@@ -1,14 +1,14 @@
-"""How clusters are reached: connect one, test it, replace its credentials, disconnect it, and its settings."""
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
+from urllib.parse import urlencode
 
 from django.contrib import messages
 from django.http import Http404, HttpResponse
-from django.shortcuts import redirect
+from django.shortcuts import get_object_or_404, redirect
 from django.urls import reverse
 from django.utils import timezone
+from django.utils.functional import Promise
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
@@ -17,11 +17,11 @@ from tidesched_web.clusters import connection_services, finding_words, services
 from tidesched_web.clusters.connection_selectors import newest_test, running_test, visible_tests
 from tidesched_web.clusters.kubernetes import rbac
 from tidesched_web.clusters.kubernetes.credential_facts import authorities
+from tidesched_web.clusters.kubernetes.probe import FAILED
 from tidesched_web.clusters.kubernetes.verbs import MODES
 from tidesched_web.clusters.models import Cluster, ClusterMode, ConnectionKind, ConnectionTest
 from tidesched_web.common.errors import DomainError
-from tidesched_web.console.connection_corrections import correction_of, typed_before
-from tidesched_web.console.edit_pages import edit_page
+from tidesched_web.console.edit_pages import edit_page, trail_of
 from tidesched_web.console.forms.connection import (
     WAYS,
     ConnectForm,
@@ -38,6 +38,61 @@ from tidesched_web.console.rights import need_administrator, need_whole_sight
 from tidesched_web.quota.drift_selectors import drift_look
 from tidesched_web.quota.push_selectors import last_pushes
 from tidesched_web.scheduling.connection_test_jobs import start_test
+
+# A finding's code, or its step, and the field of the form that is the cause.
+_AT_FAULT: dict[str, str | Promise] = {
+    "wrong_authority": gettext_lazy("Correct the certificate authority"),
+    "not_let_in": gettext_lazy("Correct the token"),
+    "credentials": gettext_lazy("Correct the token"),
+    "reach": gettext_lazy("Correct the address"),
+    "identity": gettext_lazy("Correct the token"),
+}
+
+
+@dataclass(frozen=True)
+class Correction:
+    """A link to the form. ``typed``: its fields are as they were, but for the secret; a kubeconfig is given again."""
+
+    address: str
+    word: str
+    typed: bool
+
+
+def correction_of(test: ConnectionTest) -> Correction | None:
+    if not test.offer or test.taken_at is not None or test.verdict != FAILED:
+        return None
+    way, word = _way(test), _("Give another connection")
+    if way == "token":
+        causes = [one[name] for one in test.findings if one["level"] == FAILED for name in ("code", "step")]
+        word = str(next((_AT_FAULT[cause] for cause in causes if cause in _AT_FAULT), _("Correct what was given")))
+    page = (
+        reverse("console:cluster_new")
+        if test.cluster is None
+        else reverse("console:connection_replace", args=[test.cluster.slug])
+    )
+    return Correction(f"{page}?{urlencode({'way': way, 'offer': test.pk})}", word, way == "token")
+
+
+def typed_before(this: Page) -> dict[str, Any]:
+    wanted = this.request.GET.get("offer", "")
+    if not wanted:
+        return {}
+    known = wanted.isascii() and wanted.isdigit() and len(wanted) < 19
+    test = visible_tests(this.access).filter(pk=int(wanted), offer=True).first() if known else None
+    if test is None or test.cluster_id != (this.cluster.pk if this.section == "connection" else None):
+        raise Http404
+    typed = {"mode": test.mode, "context": test.context}
+    if _way(test) == "token":
+        names = ("api_url", "ca_certificate", "tls_server_name")
+        typed |= {name: getattr(test, name) for name in names}
+    return typed
+
+
+def _way(test: ConnectionTest) -> str:
+    if test.connection_kind == ConnectionKind.IN_CLUSTER:
+        return "own-pod"
+    return "kubeconfig" if test.contexts else "token"
+
 
 WAY_NAMES = {
     "kubeconfig": gettext_lazy("Kubeconfig"),
@@ -76,7 +131,6 @@ class Step:
 
 
 def steps_of(test: ConnectionTest) -> list[Step]:
-    """Findings by step, each step as bad as its worst line."""
     found: dict[str, list[Line]] = {}
     for one in test.findings:
         line = Line(one["level"], finding_words.sentence(one), finding_words.helps(one, test.mode))
@@ -99,9 +153,6 @@ def shown(test: ConnectionTest) -> dict[str, Any]:
         "grants": finding_words.grants(test.findings, test.mode),
         "mode_word": ClusterMode(test.mode).label,
     }
-
-
-# -- connecting --------------------------------------------------------------------------------------------------
 
 
 @takes_forms
@@ -179,11 +230,9 @@ def _offer_url(test: ConnectionTest) -> str:
 @page(section="clusters", topics="jobs")
 def cluster_offer(this: Page, pk: int) -> HttpResponse:
     need_administrator(this)
-    test = visible_tests(this.access).filter(pk=pk, cluster__isnull=True, offer=True).first()
-    if test is None:
-        raise Http404
+    test = get_object_or_404(visible_tests(this.access), pk=pk, cluster__isnull=True, offer=True)
     trail = [(_("Clusters"), reverse("console:clusters")), (_("Connect a cluster"), reverse("console:cluster_new"))]
-    form = ConnectForm(this.request.POST or None, failed=_not_good(test))
+    form = ConnectForm(this.request.POST or None, failed=test.verdict in ("failed", "running"))
     if _other_context(this):
         return _with_context(this, test)
     if this.request.method == "POST" and form.is_valid():
@@ -208,10 +257,8 @@ def cluster_offer(this: Page, pk: int) -> HttpResponse:
 @page(section="connection", topics="jobs")
 def connection_offer(this: Page, pk: int) -> HttpResponse:
     need_administrator(this)
-    test = visible_tests(this.access).filter(pk=pk, cluster=this.cluster, offer=True).first()
-    if test is None:
-        raise Http404
-    form = TakeForm(this.request.POST or None, failed=_not_good(test))
+    test = get_object_or_404(visible_tests(this.access), pk=pk, cluster=this.cluster, offer=True)
+    form = TakeForm(this.request.POST or None, failed=test.verdict in ("failed", "running"))
     if _other_context(this):
         return _with_context(this, test)
     if this.request.method == "POST" and form.is_valid():
@@ -228,10 +275,6 @@ def connection_offer(this: Page, pk: int) -> HttpResponse:
             messages.success(this.request, text % {"cluster": this.cluster.name})
             return redirect("console:connection", this.cluster.slug)
     return _tested(this, test, form, _trail(this), _("Replace the connection"), _("Save"))
-
-
-def _not_good(test: ConnectionTest) -> bool:
-    return test.verdict in ("failed", "running")
 
 
 def _other_context(this: Page) -> bool:
@@ -267,9 +310,6 @@ def _tested(
     )
 
 
-# -- a cluster's connection --------------------------------------------------------------------------------------
-
-
 @page(section="connection", topics="jobs clusters queues")
 def connection(this: Page) -> HttpResponse:
     need_whole_sight(this)
@@ -296,9 +336,7 @@ def connection(this: Page) -> HttpResponse:
 @page(section="connection")
 def connection_tested(this: Page, pk: int) -> HttpResponse:
     need_whole_sight(this)
-    test = visible_tests(this.access).filter(pk=pk, cluster=this.cluster).first()
-    if test is None:
-        raise Http404
+    test = get_object_or_404(visible_tests(this.access), pk=pk, cluster=this.cluster)
     return this.render("clusters/tested.html", {"trail": _trail(this), **shown(test)})
 
 
@@ -323,11 +361,11 @@ def connection_test(this: Page) -> HttpResponse:
 def disconnect(this: Page) -> HttpResponse:
     need_administrator(this)
     form = ReasonForm(this.request.POST or None)
-    if this.request.method == "POST" and form.is_valid():
-        reason = form.cleaned_data["reason"]
-        if form.saved(connection_services.disconnect, cluster=this.cluster, actor=this.access.actor, reason=reason):
-            messages.success(this.request, _("%(cluster)s is disconnected.") % {"cluster": this.cluster.name})
-            return redirect("console:connection", this.cluster.slug)
+    if form.is_valid() and form.saved(
+        connection_services.disconnect, cluster=this.cluster, actor=this.access.actor, **form.values()
+    ):
+        messages.success(this.request, _("%(cluster)s is disconnected.") % {"cluster": this.cluster.name})
+        return redirect("console:connection", this.cluster.slug)
     title = _("Disconnect %(cluster)s?") % {"cluster": this.cluster.name}
     return edit_page(this, "clusters/disconnect.html", form, title=title, submit=_("Disconnect"), trail=_trail(this))
 
@@ -338,11 +376,9 @@ def cluster_remove(this: Page) -> HttpResponse:
     need_administrator(this)
     cluster = this.cluster
     form = RemoveForm(this.request.POST or None)
-    if this.request.method == "POST" and form.is_valid():
-        values = {"name": form.cleaned_data["name"], "reason": form.cleaned_data["reason"]}
-        if form.saved(remove_cluster, cluster=cluster, actor=this.access.actor, **values):
-            messages.success(this.request, _("%(cluster)s is removed.") % {"cluster": cluster.name})
-            return redirect("console:clusters")
+    if form.is_valid() and form.saved(remove_cluster, cluster=cluster, actor=this.access.actor, **form.values()):
+        messages.success(this.request, _("%(cluster)s is removed.") % {"cluster": cluster.name})
+        return redirect("console:clusters")
     title = _("Remove %(cluster)s?") % {"cluster": cluster.name}
     counts = hanging_on(cluster)
     along = [(str(word), counts[kind]) for kind, word in KINDS.items() if kind in counts]
@@ -360,30 +396,19 @@ def cluster_settings(this: Page) -> HttpResponse:
     start = {name: getattr(cluster, name) for name in names}
     start |= {"scheduler_names": ", ".join(cluster.scheduler_names), "version": cluster.version}
     form = SettingsForm(this.request.POST or None, initial=start)
-    if this.request.method == "POST" and form.is_valid() and _set(this, form, names):
+    values = form.cleaned_data if form.is_valid() else {}
+    if values and form.saved(
+        services.set_settings,
+        cluster=cluster,
+        values={name: values[name] for name in names},
+        version=values["version"],
+        reason=values["reason"],
+        actor=this.access.actor,
+    ):
         messages.success(this.request, _("The settings are saved."))
         return redirect("console:connection", cluster.slug)
     return edit_page(this, "clusters/settings.html", form, title=_("Settings"), submit=_("Save"), trail=_trail(this))
 
 
-def _set(this: Page, form: SettingsForm, names: list[str]) -> bool:
-    values = form.cleaned_data
-
-    def act() -> None:
-        services.set_settings(
-            cluster=this.cluster,
-            values={name: values[name] for name in names},
-            version=values["version"],
-            reason=values["reason"],
-            actor=this.access.actor,
-        )
-
-    return form.saved(act)
-
-
 def _trail(this: Page) -> list[tuple[str, str]]:
-    slug = this.cluster.slug
-    return [
-        (this.cluster.name, reverse("console:cluster_overview", args=[slug])),
-        (_("Connection"), reverse("console:connection", args=[slug])),
-    ]
+    return trail_of(this, _("Connection"), "connection")

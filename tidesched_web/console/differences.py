@@ -1,5 +1,3 @@
-"""Before, after and what differs, figure by figure, of two documents."""
-
 import difflib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -22,7 +20,6 @@ class TextLine:
 
 
 def text_lines(before: str, after: str, *, around: int = 3) -> list[TextLine]:
-    """The lines that differ with a few around them; nothing where the texts are the same, or longer than any policy."""
     had, has = before.splitlines(), after.splitlines()
     if max(len(had), len(has)) > MOST_LINES + 1:  # comparing takes quadratic time, and more
         return []
@@ -53,7 +50,6 @@ class Line:
 
 
 def lines(before: Mapping[str, Any] | None, after: Mapping[str, Any] | None) -> list[Line]:
-    """Every figure of both, in order; those that differ first."""
     had, has = dict(_leaves(before or {})), dict(_leaves(after or {}))
     found = [_line(path, had, has) for path in sorted({*had, *has})]
     return sorted(found, key=lambda line: line.kind == "same")
@@ -81,7 +77,6 @@ def _line(path: str, had: dict[str, Any], has: dict[str, Any]) -> Line:
 
 
 def shown(value: Any) -> str:
-    """A figure as a person reads it; nothing is a dash."""
     if value is None or value in ({}, []):
         return "–"
     if isinstance(value, bool) or not isinstance(value, int | float | str):

@@ -1,5 +1,3 @@
-"""Drift: where the cluster differs from what was written to it, and what a person does about it."""
-
 import datetime as dt
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -61,7 +59,6 @@ class FieldWords:
 
 
 def field_words(row: Mapping[str, Any], kind: str) -> FieldWords:
-    """The field with its name; a value that is not there is a dash."""
     key = str(row["field"])
     if key.startswith(CARDS):
         name = _("Quota of %(card)s") % {"card": card_label(key[len(CARDS) :])}
@@ -97,7 +94,6 @@ def drift(this: Page) -> HttpResponse:
 
 
 def _export(this: Page) -> HttpResponse:
-    """A row for each field that differs; all times by the cluster's clock."""
     rows = DriftFilter(this.request.GET).apply(open_drift(this.access, this.cluster)).order_by("kind", "name")
     fields, clock = ("field", "intent", "pushed", "live", "changed_by", "changed_at"), this.cluster.clock
     return csv_response(
@@ -155,11 +151,7 @@ def line_of(counts: dict[str, int], look: Any, *, everything: bool) -> str:
 
 
 def _require_seen(rows: Sequence[Drift], sent: Mapping[str, str]) -> None:
-    """What is decided about is what the page showed of each object.
-
-    Raises:
-        DomainError: ``stale``, naming the first object that has other live values by now.
-    """
+    """What is decided about is what the page showed: refused as ``stale`` where live values are others by now."""
     for row in rows:
         if sent.get(f"seen-{row.pk}", row.digest) != row.digest:
             text = _(

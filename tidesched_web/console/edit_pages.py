@@ -1,9 +1,8 @@
-"""Pages with one form: edit or make something, and ask once more before it is deleted."""
-
 import json
 from collections.abc import Mapping, Sequence
 
 from django.http import HttpResponse
+from django.urls import reverse
 
 from tidesched_web.changes.removal_selectors import ClusterRemoval
 from tidesched_web.clusters.models import Cluster
@@ -11,6 +10,12 @@ from tidesched_web.console.forms.edit import EditForm
 from tidesched_web.console.forms.meanwhile import with_opened
 from tidesched_web.console.page import Page
 from tidesched_web.quota.dependent_selectors import Dependents
+
+
+def trail_of(this: Page, word: str, view: str) -> list[tuple[str, str]]:
+    slug = this.cluster.slug
+    overview = (this.cluster.name, reverse("console:cluster_overview", args=[slug]))
+    return [overview, (word, reverse(f"console:{view}", args=[slug]))]
 
 
 def edit_page(
@@ -57,10 +62,8 @@ def delete_page(
 
 
 def quota_ways(clusters: Sequence[Cluster], edits: Mapping[str, object]) -> list[dict[str, object]]:
-    """The changes that take quotas back before their holder can be deleted: one for each cluster, to be reviewed."""
     return [{"cluster": cluster, "edits": json.dumps(edits)} for cluster in clusters]
 
 
 def removal_ways(removals: Sequence[ClusterRemoval]) -> list[dict[str, object]]:
-    """The changes that delete the queues of an owner: one for each cluster, and the way to gangs that are in them."""
     return [{"removal": one, "edits": json.dumps(dict(one.edits))} for one in removals]

@@ -1,5 +1,3 @@
-"""Lists as CSV: the same filter as the page, all its rows up to a bound."""
-
 import csv
 import io
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -17,10 +15,6 @@ def plain_cards(cards: Mapping[str, float]) -> str:
     return " ".join(f"{name}={count:g}" for name, count in sorted(cards.items()))
 
 
-def _plain(value: object) -> object:
-    return guarded(value) if isinstance(value, str) else value
-
-
 def csv_list(name: str, columns: Mapping[str, Callable[[Any], object]], rows: Iterable[Any]) -> HttpResponse:
     return csv_response(name, list(columns), ([take(row) for take in columns.values()] for row in rows))
 
@@ -30,7 +24,9 @@ def csv_response(name: str, header: Sequence[str], rows: Iterable[Sequence[objec
     text = io.StringIO()
     writer = csv.writer(text)
     writer.writerow([guarded(name) for name in header])
-    writer.writerows([_plain(value) for value in row] for row in islice(rows, MAX_ROWS))
+    writer.writerows(
+        [guarded(value) if isinstance(value, str) else value for value in row] for row in islice(rows, MAX_ROWS)
+    )
     response = HttpResponse("\ufeff" + text.getvalue(), content_type="text/csv; charset=utf-8")
     response.headers["Content-Disposition"] = f'attachment; filename="{name}.csv"'
     response.headers["Cache-Control"] = "no-store"

@@ -56,7 +56,6 @@ def extract_django(
 
 
 def _inside(kind: TokenType, contents: str) -> str:
-    """A piece of a blocktranslate, as Django makes its message of it."""
     if kind is TokenType.VAR:
         return f"%({contents})s"
     return _doubled(contents)

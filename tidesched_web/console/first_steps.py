@@ -1,5 +1,3 @@
-"""What a newly connected cluster still needs, step by step, until its first session and its first push."""
-
 from dataclasses import dataclass
 from typing import Final
 
@@ -45,7 +43,6 @@ class Step:
 
 
 def first_steps(this: Page) -> list[Step]:
-    """The steps of the page's cluster for those who may take them; none once it is set up."""
     cluster = this.cluster
     if not this.access.administers or cluster.disconnected_at is not None:
         return []
@@ -98,7 +95,7 @@ def _adopted(cluster: Cluster) -> Step:
             "%(n)s priority class of the cluster is not decided on here: %(names)s.",
             "%(n)s priority classes of the cluster are not decided on here: %(names)s.",
             n,
-        ) % {"n": amounts.number(n), "names": _names(look.unmanaged_classes)}
+        ) % {"n": amounts.number(n), "names": listed(look.unmanaged_classes)}
         return _step(cluster, name, DUE, why, "priority_classes", _("Open the priority classes"))
     if not there.tenants:
         return _step(cluster, name, DUE, _("There is no tenant yet."), "tree_file", _("Import a tree"))
@@ -107,11 +104,6 @@ def _adopted(cluster: Cluster) -> Step:
     figures = {"queues": amounts.number(there.queues), "classes": amounts.number(there.classes)}
     why = _("Queues: %(queues)s. Priority classes: %(classes)s.") % figures
     return _step(cluster, name, DONE, why, "quota_tree", _("Open the quota tree"))
-
-
-def _names(names: list[str]) -> str:
-    first, more = listed(names[:3]), len(names) - 3
-    return _("%(names)s and %(n)s more") % {"names": first, "n": amounts.number(more)} if more > 0 else first
 
 
 def _policy(cluster: Cluster) -> Step:

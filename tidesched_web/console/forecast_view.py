@@ -1,5 +1,3 @@
-"""What a change was expected to do beside what came, and how often forecasts held, in words."""
-
 import datetime as dt
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -84,7 +82,6 @@ def _line(row: Mapping[str, Any]) -> Line:
 
 
 def record_line(record: Record) -> str:
-    """The standing figure of a cluster's forecasts; empty where none has been compared yet."""
     if not record.expected:
         return ""
     parts = [

@@ -1,5 +1,3 @@
-"""The card of a gang's page that says why it waits: sentence, figures, holders, promises, and what would help."""
-
 import datetime as dt
 import difflib
 from collections.abc import Iterable, Mapping
@@ -28,10 +26,7 @@ NOT_CARDS = ("", "cpu", "memory", "pods")
 
 @dataclass(frozen=True, slots=True)
 class HolderRow:
-    """A gang that holds what another one waits for; without a name when it is another tenant's.
-
-    ``since``: it holds a promise since then and does not run.
-    """
+    """Without a name when it is another tenant's; ``since``: it holds a promise since then and does not run."""
 
     gang: str
     queue: str
@@ -41,20 +36,12 @@ class HolderRow:
 
 @dataclass(frozen=True, slots=True)
 class AllHolders:
-    """The list of all that hold it: the query of the list of gangs, and how many more than are named; 0 = not known."""
-
     query: str
     more: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class RemedyView:
-    """What would help, in words. ``tryable``: its edit can be opened as a draft; ``gang``: the one that would end.
-
-    ``session``, ``at``: over which session it was worked out, by number, and its time by the cluster's clock.
-    ``pending``: it is being worked out. ``notes``: why nothing helps.
-    """
-
     sentence: str
     at: dt.datetime | None = None
     session: int | None = None
@@ -79,12 +66,10 @@ class Why:
     # Queues that its namespace may use, where the one that it names cannot be used; the likeliest one first.
     granted: list[str]
     meant: str
-    # What an admin of its tenant may do about it.
     may: tuple[str, ...] = ()
 
 
 def shown_numbers(access: Access, gang: Gang) -> tuple[Mapping[str, Any], str]:
-    """Figures and sentence of a gang's reason as a list or page shows them; holders are named by the page alone."""
     own_queue = getattr(gang, "own_queue", True)
     numbers, message = gang.reason_numbers or {}, gang.reason_message
     if not own_queue:
@@ -93,7 +78,6 @@ def shown_numbers(access: Access, gang: Gang) -> tuple[Mapping[str, Any], str]:
 
 
 def held_back(gang: Gang, stop: SendingStop | None) -> bool:
-    """Whether nothing but the stop of sending keeps it: a session would start it, or admit it so that pods are made."""
     if stop is None or gang.state not in (GangState.WAITING, GangState.ADMITTED):
         return False
     without_pods = gang.reason_code == "GangIncomplete" and gang.state == GangState.WAITING and gang.owner_kind != ""
@@ -105,7 +89,6 @@ def why_title(gang: Gang, stop: SendingStop | None) -> str:
 
 
 def why_sentence(access: Access, gang: Gang, stop: SendingStop | None) -> str:
-    """Why it waits, in one sentence. ``stop``: what keeps everything from being sent to its cluster."""
     if held_back(gang, stop):
         if not gang.reason_code:
             return _("A session would start it, but nothing is sent to the cluster.")
@@ -117,15 +100,12 @@ def why_sentence(access: Access, gang: Gang, stop: SendingStop | None) -> str:
 
 
 class RemedyLine(NamedTuple):
-    """What would help, for the row of a list, and the session (by number) over which that was worked out."""
-
     sentence: str
     session: int
     at: dt.datetime
 
 
 def remedy_line(gang: Gang, seen: set[tuple[int, str]] | None) -> RemedyLine | None:
-    """What would help, for the row of a list; ``seen``: the gangs that remedies name and the reader may see."""
     found = remedy_of(gang, timezone.now()) if getattr(gang, "own_queue", True) else None
     if found is None or not found.remedy:
         return None
@@ -137,7 +117,6 @@ def remedy_line(gang: Gang, seen: set[tuple[int, str]] | None) -> RemedyLine | N
 
 
 def gangs_in_remedies(access: Access, cluster_id: int, gangs: list[Gang]) -> set[tuple[int, str]] | None:
-    """Which of the gangs that remedies of these rows name the reader may see; None sees all. At most one query."""
     if access.everything:
         return None
     remedies = [gang.worked_out.remedy or {} for gang in gangs if hasattr(gang, "worked_out")]
@@ -146,7 +125,6 @@ def gangs_in_remedies(access: Access, cluster_id: int, gangs: list[Gang]) -> set
 
 
 def why(access: Access, gang: Gang, stop: SendingStop | None) -> Why:
-    """The reason with its numbers, its holders and what would help. At most one query, for who does not see all."""
     own_queue = getattr(gang, "own_queue", True)
     numbers: Mapping[str, Any] = gang.reason_numbers or {}
     if not own_queue:
@@ -173,7 +151,8 @@ def why(access: Access, gang: Gang, stop: SendingStop | None) -> Why:
         # The largest holder is named only to a reader who may see it.
         detail = reason_words.reason_detail(gang.reason_code, gang.reason_message)
         sentence = detail or reason_words.reason_sentence(gang.reason_code, numbers)
-    granted = list(getattr(gang, "granted", ())) if _misdirected(gang) else []
+    misdirected = gang.queue_id is None or gang.reason_code == "NotAllowedInQueue"
+    granted = list(getattr(gang, "granted", ())) if misdirected else []
     near = difflib.get_close_matches(gang.queue_name, granted, n=1)
     return Why(
         why_title(gang, stop),
@@ -190,7 +169,6 @@ def why(access: Access, gang: Gang, stop: SendingStop | None) -> Why:
 
 
 def _may(access: Access, gang: Gang, holders: list[HolderRow], remedy: Mapping[str, Any] | None) -> tuple[str, ...]:
-    """What an admin of the gang's tenant may do; platform admins have the buttons of this page."""
     queue = gang.queue if gang.queue_id else None
     if access.administers or queue is None or not manages(access, queue.tenant_id):
         return ()
@@ -224,10 +202,6 @@ def _may(access: Access, gang: Gang, holders: list[HolderRow], remedy: Mapping[s
 
 
 def all_holders(access: Access, cluster: Cluster, gang: Gang) -> AllHolders | None:
-    """Where all are listed that hold what a gang waits for, where the session named as many as it does at most.
-
-    How many more there are is said to who sees them all: at most one query.
-    """
     numbers = gang.reason_numbers or {}
     resource, named = numbers.get("resource") or "", len(numbers.get("holders") or ())
     own_queue = getattr(gang, "own_queue", True)
@@ -242,10 +216,7 @@ def all_holders(access: Access, cluster: Cluster, gang: Gang) -> AllHolders | No
 
 
 def together(gang: Gang, pods: Iterable[Mapping[str, Any]]) -> str:
-    """What each pod of a gang that waits for cards needs on one node; nothing where it is one card, or pods differ.
-
-    Free cards that are scattered are not enough for it, although their number is.
-    """
+    """Free cards that are scattered are not enough for a pod, although their number is."""
     resource = (gang.reason_numbers or {}).get("resource") or ""
     if not gang.needs or gang.reason_code not in ENDED_BY_CARDS or not resource:
         return ""
@@ -265,7 +236,6 @@ def _figure_words(code: str) -> list[tuple[str, str]]:
 
 
 def _more_pods(gang: Gang) -> int:
-    """How many pods a gang that runs still lacks; 0 of one that does not run."""
     return max(1, gang.replicas - gang.ready) if gang.state == GangState.RUNNING else 0
 
 
@@ -281,7 +251,6 @@ def _holder(
 
 
 def _promises(gang: Gang, resource: str | None) -> list[HolderRow]:
-    """Other gangs of its queue that hold a promise of the same card and do not run, the oldest promise first."""
     if gang.reason_code not in BEHIND_A_PROMISE or not resource:
         return []
     wanted = set(resource.split("|"))
@@ -299,10 +268,6 @@ def _promises(gang: Gang, resource: str | None) -> list[HolderRow]:
                 )
             )
     return rows
-
-
-def _misdirected(gang: Gang) -> bool:
-    return gang.queue_id is None or gang.reason_code == "NotAllowedInQueue"
 
 
 def _too_large(row: Mapping[str, Any]) -> str:

@@ -1,19 +1,17 @@
-"""Gangs: the list with its filters, and the page of one gang with the reason why it waits."""
-
 import datetime as dt
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import yaml
 from django.contrib import messages
 from django.core.exceptions import PermissionDenied
-from django.db.models import QuerySet
 from django.http import Http404, HttpResponse, JsonResponse
-from django.shortcuts import redirect
+from django.shortcuts import get_object_or_404, redirect
 from django.urls import reverse
 from django.utils import timezone
 from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
 
 from tidesched_web.changes import services as changes
 from tidesched_web.changes.models import QuotaChange
@@ -22,11 +20,11 @@ from tidesched_web.changes.room_above import with_room_above
 from tidesched_web.changes.selectors import reading_of, surroundings_of
 from tidesched_web.clusters.selectors import card_names
 from tidesched_web.common.errors import DomainError
+from tidesched_web.common.permissions import Access
 from tidesched_web.common.sentences import listed
 from tidesched_web.console import reason_words
 from tidesched_web.console.export import csv_list, plain_cards
 from tidesched_web.console.forms.filters import GangFilter
-from tidesched_web.console.gang_timeline import timeline
 from tidesched_web.console.gang_why import (
     RemedyLine,
     Why,
@@ -44,6 +42,7 @@ from tidesched_web.console.methods import acts_by_post
 from tidesched_web.console.page import Page, page
 from tidesched_web.console.paging import paged
 from tidesched_web.console.rights import manages
+from tidesched_web.console.states import look
 from tidesched_web.console.stop_words import stop_words
 from tidesched_web.quota.selectors import visible_queues_of
 from tidesched_web.scheduling.gang_selectors import marks_of, with_evictions, with_pods, with_promises
@@ -66,11 +65,35 @@ from tidesched_web.workloads.selectors import (
     with_steps,
 )
 
+
+def timeline(access: Access, rows: Iterable[dict[str, Any]], *, own_queue: bool = True) -> list[dict[str, Any]]:
+    return [_step(access, row, own_queue) for row in rows]
+
+
+def _step(access: Access, row: dict[str, Any], own_queue: bool) -> dict[str, Any]:
+    detail = row["detail"]
+    sentence = reason_words.reason_detail(detail.get("code", ""), detail.get("message", ""))
+    if not sentence and detail.get("numbers"):
+        numbers = reason_words.own_numbers(access, detail["numbers"]) if own_queue else {}
+        sentence = reason_words.reason_sentence(detail["code"], numbers)
+    if made_by := detail.get("made_by"):
+        who = look("maker", made_by).word
+        sentence = ngettext(
+            "%(n)s pod of it was evicted. By: %(who)s.", "%(n)s pods of it were evicted. By: %(who)s.", detail["pods"]
+        ) % {"n": detail["pods"], "who": who}
+    elif detail.get("waits_no_more"):
+        ready = ngettext("It has %(n)s pod and waits no more.", "It has %(n)s pods and waits no more.", detail["ready"])
+        sentence = ready % {"n": detail["ready"]}
+    elif row["kind"] == "reclaimed" and row["reclaim_id"]:
+        sentence = _("Evicted by reclaim %(n)s.") % {"n": row["reclaim_id"]}
+    word = look("step", row["kind"]).word
+    return row | {"at": dt.datetime.fromisoformat(row["at"]), "word": word, "sentence": sentence}
+
+
 API_VERSION = "scheduling.volcano.sh/v1beta1"
 
 
 def pod_group_yaml(seen: Mapping[str, Any], *, phase: str) -> str:
-    """YAML in the order in which a person writes it; nothing when nothing was kept."""
     if not seen:
         return ""
     document = {
@@ -118,18 +141,13 @@ def _moment(seconds: float | None) -> str | None:
 MIB = 2**20
 
 
-# The action that leaves what it evicted alone for a while.
-def _rows(this: Page, gangs: QuerySet[Gang]) -> QuerySet[Gang]:
-    rows = with_remedies(with_figures(with_own_queue(gangs, this.access))).defer("manifest")
-    return with_evictions(rows, this.access, this.cluster.clock())
-
-
 @page(section="gangs", topics="sessions gangs")
 def gangs(this: Page) -> HttpResponse:
     cluster = this.cluster
     form = GangFilter(this.request.GET, card_names(cluster))
     all_gangs = visible_gangs(this.access).filter(cluster=cluster)
-    rows = _rows(this, form.apply(all_gangs))
+    rows = with_remedies(with_figures(with_own_queue(form.apply(all_gangs), this.access))).defer("manifest")
+    rows = with_evictions(rows, this.access, cluster.clock())
     wanted = form.value("order")
     order: tuple[str, ...] = BY_NEED
     if wanted == "waiting":
@@ -211,10 +229,7 @@ def _gang(this: Page, pk: int) -> Gang:
     access = this.access
     rows = with_figures(with_own_queue(visible_gangs(access).filter(cluster=this.cluster, pk=pk), access))
     rows = with_evictions(with_granted(with_steps(rows), access), access, this.cluster.clock())
-    found = with_remedies(with_pods(with_promises(rows))).select_related("queue").first()
-    if found is None:
-        raise Http404
-    return found
+    return get_object_or_404(with_remedies(with_pods(with_promises(rows))).select_related("queue"))
 
 
 @page(section="gangs", topics="sessions gangs")
@@ -268,7 +283,6 @@ def _why(this: Page, gang: Gang) -> Why | None:
 
 
 def _at_once(gang: Gang) -> bool:
-    """It waits since it was submitted: the same time is not said twice."""
     if not gang.needs or gang.waiting_since is None:
         return False
     return abs((gang.waiting_since - gang.submitted_at).total_seconds()) < 60
@@ -319,7 +333,6 @@ def _export_one(this: Page, gang: Gang, pods: list[dict[str, Any]]) -> HttpRespo
 
 
 def _plain_step(this: Page, row: dict[str, Any]) -> dict[str, Any]:
-    """A step as data, its figures as far as the reader may see them."""
     detail = row["detail"]
     if not detail.get("numbers"):
         return row
@@ -329,7 +342,6 @@ def _plain_step(this: Page, row: dict[str, Any]) -> dict[str, Any]:
 @acts_by_post
 @page(section="gangs")
 def try_remedy(this: Page, pk: int) -> HttpResponse:
-    """Open the quota editor with what would help as a draft; nothing else is written."""
     found = _gang(this, pk)
     if found.queue is None or not manages(this.access, found.queue.tenant_id):
         raise PermissionDenied
@@ -349,7 +361,6 @@ def try_remedy(this: Page, pk: int) -> HttpResponse:
 
 
 def _draft(this: Page, gang: Gang, remedy: dict[str, Any]) -> QuotaChange:
-    """The draft of this edit; one of the reader's own that says the same is gone on with."""
     queue = visible_queues_of(this.cluster, this.access).filter(name=gang.queue_name).get()
     card, more = remedy["card"], remedy["by"]
     reading = reading_of(this.cluster)
@@ -373,7 +384,7 @@ def _draft(this: Page, gang: Gang, remedy: dict[str, Any]) -> QuotaChange:
     room = with_room_above(reading, around, needed.edits, this.access)
     edits = room.edits
     if room.raised:
-        names = listed(_title(key, reading.documents[key]) for key in room.raised)
+        names = listed(str(reading.documents[key].get("name") or key.partition("/")[2]) for key in room.raised)
         said = _("The draft raises the quotas above queue %(queue)s too, since they are given out whole: %(names)s.")
         messages.info(this.request, said % {"queue": queue.name, "names": names})
     if room.gives:
@@ -385,10 +396,6 @@ def _draft(this: Page, gang: Gang, remedy: dict[str, Any]) -> QuotaChange:
         messages.info(this.request, said % {"names": names})
     reason = _("So that %(gang)s need not wait.") % {"gang": gang.key}
     return changes.draft(cluster=this.cluster, edits=edits, access=this.access, reason=reason, once=True)
-
-
-def _title(key: str, document: Mapping[str, Any]) -> str:
-    return str(document.get("name") or key.partition("/")[2])
 
 
 @page()

@@ -1,11 +1,8 @@
-"""Which namespaces may use which queues."""
-
-from django.http import Http404, HttpResponse
-from django.shortcuts import redirect
-from django.urls import reverse
+from django.http import HttpResponse
+from django.shortcuts import get_object_or_404, redirect
 from django.utils.translation import gettext as _
 
-from tidesched_web.console.edit_pages import delete_page, edit_page
+from tidesched_web.console.edit_pages import delete_page, edit_page, trail_of
 from tidesched_web.console.forms.catalogue import GrantFilter, GrantForm
 from tidesched_web.console.forms.edit import ReasonForm
 from tidesched_web.console.intent import carried
@@ -30,11 +27,7 @@ def grants(this: Page) -> HttpResponse:
 
 
 def _trail(this: Page) -> list[tuple[str, str]]:
-    slug = this.cluster.slug
-    return [
-        (this.cluster.name, reverse("console:cluster_overview", args=[slug])),
-        (_("Namespace grants"), reverse("console:grants", args=[slug])),
-    ]
+    return trail_of(this, _("Namespace grants"), "grants")
 
 
 @takes_forms
@@ -64,9 +57,7 @@ def grant_new(this: Page) -> HttpResponse:
 @takes_forms
 @page(section="grants")
 def grant_delete(this: Page, pk: int) -> HttpResponse:
-    found = visible_grants(this.access).filter(cluster=this.cluster, pk=pk).first()
-    if found is None:
-        raise Http404
+    found = get_object_or_404(visible_grants(this.access), cluster=this.cluster, pk=pk)
     need_admin_of(this, found.queue.tenant_id)
     form = ReasonForm(this.request.POST or None)
     if this.request.method == "POST" and form.is_valid():

@@ -1,5 +1,3 @@
-"""The page that explains the words."""
-
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.templatetags.static import static

@@ -1,5 +1,3 @@
-"""Why a session decides and shows, but sends nothing."""
-
 from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy
 

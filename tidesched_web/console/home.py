@@ -1,5 +1,3 @@
-"""The home of a tenant's people: what their tenants may use, use, wait for and lost, in each cluster."""
-
 import datetime as dt
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -42,7 +40,6 @@ class UseRow:
 
     @property
     def base(self) -> int | None:
-        """The quota without tide plans in cards, where they make another of it now."""
         return max(0, self.use.quota - self.use.turned) // 1000 if self.use.turned else None
 
 
@@ -71,7 +68,6 @@ class Part:
 
     @property
     def spent(self) -> list[Spent]:
-        """The last day and week; a slice counts as the part of a card that it is."""
         return [
             Spent(
                 one.period,
@@ -87,18 +83,15 @@ class Part:
 
     @property
     def chart(self) -> Chart | None:
-        """Its use over time; nothing before a session has looked at the cluster."""
         cards = dict.fromkeys(row.card for row in self.rows)
         return use_chart(self.tenant, self.cluster, cards) if self.ran and cards else None
 
     @property
     def ran(self) -> bool:
-        """Whether a session has looked at the cluster: before that nothing is known of what waits."""
         return self.cluster.session_id is not None  # type: ignore[attr-defined]
 
     @property
     def since(self) -> str:
-        """The beginning of the last day by the cluster's clock, as the filter of reclaims reads it."""
         return timezone.localtime(self.cluster.clock() - DAY).strftime("%Y-%m-%dT%H:%M")
 
     @property
@@ -142,24 +135,18 @@ def _parts(
             if one is None:
                 continue
             used = {card: CardUse() for period in hours[key].values() for card, spent in period.cards.items() if spent}
-            cards = {**used, **{card: use for card, use in one.cards.items() if card in used or any(_sizes(use))}}
+            cards = {**used, **{card: use for card, use in one.cards.items() if card in used or use != CardUse()}}
             rows = [_row(card, use, hours[key]) for card, use in sorted(cards.items())]
             parts.append(Part(tenant, cluster, one, rows, hours[key], turned.get(key, [])))
     return parts
 
 
 def _span(hours: int) -> str:
-    """ "20 h", "6 d 4 h": a day is said as its hours."""
     return _("%(h)s h") % {"h": hours} if hours < 2 * HOURS else amounts.duration(HOUR_SECONDS * hours)
-
-
-def _sizes(use: CardUse) -> tuple[float, ...]:
-    return use.quota, use.turned, use.allocated, use.inqueue, use.waiting
 
 
 @page(section="home", topics="sessions reclaims")
 def home(this: Page) -> HttpResponse:
-    """The page after signing in: people of tenants see their own; who sees everything goes to the last cluster."""
     if this.access.everything or not this.access.tenant_ids:
         if this.current is not None:
             return redirect("console:cluster_overview", this.current.slug)

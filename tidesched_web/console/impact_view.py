@@ -1,5 +1,3 @@
-"""An impact as its page shows it: lists of gangs with what becomes of them, queues over their quota, card-hours."""
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -117,7 +115,6 @@ _WAS = {
 
 
 def view_of(impact: Row) -> ImpactView:
-    """What the template draws; lists that only say what gets better are left out where they are empty."""
     counts, hidden = impact.get("counts", {}), impact.get("hidden", {})
     pending = set(impact.get("pending", ()))
     floods = not ("flood" in pending or "sessions" in impact or impact.get("flood_unavailable"))

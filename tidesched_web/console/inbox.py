@@ -1,5 +1,3 @@
-"""What waits for the reader, over all their clusters: changes that they may approve, and theirs that others closed."""
-
 from typing import Any
 
 from django.http import HttpResponse
@@ -20,7 +18,6 @@ _HEADLINE = 3
 
 @page(section="inbox", topics="changes")
 def inbox(this: Page) -> HttpResponse:
-    """The reader's own changes that others closed, then those that wait for their approval, the longest first."""
     need_writer(this)
     found = inbox_to_be_read(this.access)
     tenants = tenants_of(found.waiting, this.access)
@@ -48,7 +45,6 @@ def _touches(change: QuotaChange) -> str:
 
 
 def headline(change: QuotaChange) -> list[dict[str, Any]]:
-    """The first figures that a change moves, as its plan says; what is asked for stands apart."""
     plan = change.plan or {}
     apart = {(found["object"], found["field"]) for found in plan.get("asked", ())}
     # What goes is named by its own line: that its name is no more, is no figure.

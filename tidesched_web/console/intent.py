@@ -1,5 +1,3 @@
-"""Pages that write one object of a cluster's tree: a change of its own, with reason, approval and roll back."""
-
 from collections.abc import Mapping
 from typing import Any
 
@@ -50,10 +48,7 @@ def carried(
     done: str = "",
     reason: str | None = None,
 ) -> QuotaChange | None:
-    """Carry ``edits`` out and say what came of it; None where it was refused (the form says why).
-
-    ``key`` names the object whose version the form looked at, ``new`` the one that may not be there yet.
-    """
+    """``key`` names the object whose version the form looked at, ``new`` the one that may not be there yet."""
     values, versions = form.cleaned_data, _looked_at(form, key)
     try:
         if new:
@@ -81,10 +76,6 @@ def carried(
 def drafted(
     this: Page, form: EditForm, edits: Mapping[str, Any], *, key: str = "", new: str = ""
 ) -> QuotaChange | None:
-    """Keep ``edits`` as a draft to be reviewed; None where they could not be applied as they are (the form says why).
-
-    ``key`` names the object whose version the form looked at, ``new`` the one that may not be there yet.
-    """
     versions = _looked_at(form, key)
     try:
         if new:

@@ -1,5 +1,3 @@
-"""Jobs: work that outlasts a request, how far it is, and what came of it."""
-
 from django.contrib import messages
 from django.http import Http404, HttpResponse
 from django.shortcuts import redirect

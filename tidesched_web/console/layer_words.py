@@ -1,5 +1,3 @@
-"""The layers of a tide plan in words, and what differs between two states of them, layer by layer."""
-
 import datetime as dt
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any, Final
@@ -22,14 +20,12 @@ _NONE: Final = "–"
 
 
 def day_words(days: Collection[str]) -> str:
-    """ "every day", "Saturday, Sunday": the days on which a layer begins, in their order."""
     if len(days) == len(WEEKDAYS):
         return _("every day")
     return listed(str(DAYS[day]) for day in WEEKDAYS if day in days)
 
 
 def layer_words(layer: Layer, number: int) -> str:
-    """ "night, every day, 22:00–07:00 (chat H200 −4)": a layer of a tide plan in a line."""
     acts = [f"{queue} {card_label(card)} {amount}" for (queue, card), amount in _amounts(layer).items()]
     words = [_named(layer, number), day_words(layer["days"]), f"{layer['start']}–{layer['end']}"]
     if layer.get("ended_at"):
@@ -38,14 +34,13 @@ def layer_words(layer: Layer, number: int) -> str:
 
 
 def layer_lines(before: Sequence[Layer], after: Sequence[Layer]) -> list[Line]:
-    """What differs between the layers of a plan: those that come or go whole, of the others the parts that differ."""
     lines: list[Line] = []
     for was, now in _pairs(before, after):
         number = (after.index(now) if now is not None else before.index(was) if was is not None else 0) + 1
         if was is None and now is not None:
-            lines.append((_new(now, number), _NONE, layer_words(now, number)))
+            lines.append((_("new layer %(name)s") % {"name": now["name"] or number}, _NONE, layer_words(now, number)))
         elif now is None and was is not None:
-            lines.append((_gone(was, number), layer_words(was, number), _NONE))
+            lines.append((_("layer %(name)s goes") % {"name": was["name"] or number}, layer_words(was, number), _NONE))
         elif was is not None and now is not None and was != now:
             of = _("layer %(name)s") % {"name": now["name"]} if now["name"] else _("layer %(n)s") % {"n": number}
             lines += [(f"{of}: {part}", old, new) for part, old, new in _parts(was, now)]
@@ -73,7 +68,6 @@ def _pairs(before: Sequence[Layer], after: Sequence[Layer]) -> Iterator[tuple[La
 
 
 def _is_like(was: Layer, now: Layer) -> bool:
-    """Whether two layers of other names are taken for one: its days and hours, or its figures, are the same."""
     hours = [was[name] == now[name] for name in ("days", "start", "end")]
     return all(hours) or was["quota"] == now["quota"]
 
@@ -103,21 +97,12 @@ def _amounts(layer: Layer) -> dict[tuple[str, str], str]:
 
 
 def _moment(layer: Layer) -> str:
-    """When a person has ended it, with the zone."""
     ended = layer.get("ended_at")
     return reader_zone.named(dt.datetime.fromisoformat(ended)) if ended else _NONE
 
 
 def _named(layer: Layer, number: int) -> str:
     return layer["name"] or _("layer %(n)s") % {"n": number}
-
-
-def _new(layer: Layer, number: int) -> str:
-    return _("new layer %(name)s") % {"name": layer["name"] or number}
-
-
-def _gone(layer: Layer, number: int) -> str:
-    return _("layer %(name)s goes") % {"name": layer["name"] or number}
 
 
 def _order(layers: Sequence[Layer]) -> str:

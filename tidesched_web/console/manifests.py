@@ -1,5 +1,3 @@
-"""Ready-made manifests of an inference Deployment and a training Job for a queue, to be changed and applied."""
-
 from dataclasses import dataclass
 
 from django.utils.translation import gettext as _
@@ -17,7 +15,6 @@ class Manifest:
 
 
 def card_resource(card: str) -> str:
-    """The Kubernetes resource behind a canonical card name, as the device plugin names it."""
     if "/mig-" in card:
         return f"nvidia.com/mig-{card.split('/mig-', 1)[1].removesuffix('-mixed')}"
     if "/mps-" in card:
@@ -26,10 +23,7 @@ def card_resource(card: str) -> str:
 
 
 def for_queue(queue: Queue, cards: list[str], namespaces: list[str] | None = None) -> list[Manifest]:
-    """Both manifests, the fitting one first. The card is the queue's first; without a quota there is none to offer.
-
-    They stand in the first namespace that may use the queue; None: the cluster has no grant, so any may.
-    """
+    """In the first namespace that may use the queue; None: the cluster has no grant, so any may."""
     if not cards:
         return []
     card, namespace = cards[0], (namespaces or ["default"])[0]
@@ -85,7 +79,6 @@ spec:
 
 
 def training_job(queue: str, card: str, scheduler: str, namespace: str = "default") -> str:
-    """A gang of two workers with one card each that starts again when its cards are taken back."""
     resource = card_resource(card)
     return f"""\
 apiVersion: batch.volcano.sh/v1alpha1

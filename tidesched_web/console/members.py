@@ -1,8 +1,6 @@
-"""The members of a tenant: its admins keep them."""
-
 from django.contrib import messages
-from django.http import Http404, HttpResponse
-from django.shortcuts import redirect
+from django.http import HttpResponse
+from django.shortcuts import get_object_or_404, redirect
 from django.urls import reverse
 from django.utils.cache import patch_cache_control
 from django.utils.translation import gettext as _
@@ -21,10 +19,7 @@ from tidesched_web.console.rights import manages, need_admin_of
 
 
 def _tenant(this: Page, slug: str) -> Tenant:
-    found = visible_tenants(this.access).filter(slug=slug).first()
-    if found is None:
-        raise Http404
-    return found
+    return get_object_or_404(visible_tenants(this.access), slug=slug)
 
 
 @takes_forms
@@ -112,9 +107,7 @@ def _take_in(this: Page, tenant: Tenant, form: MemberForm) -> bool:
 
 
 def _member(this: Page, tenant: str, pk: int) -> Membership:
-    found = visible_memberships(this.access).filter(tenant__slug=tenant, pk=pk).first()
-    if found is None:
-        raise Http404
+    found = get_object_or_404(visible_memberships(this.access), tenant__slug=tenant, pk=pk)
     need_admin_of(this, found.tenant_id)
     return found
 
@@ -147,10 +140,8 @@ def member_role(this: Page, tenant: str, pk: int) -> HttpResponse:
 def member_remove(this: Page, tenant: str, pk: int) -> HttpResponse:
     found = _member(this, tenant, pk)
     form = ReasonForm(this.request.POST or None, initial={"version": found.version})
-    if (
-        this.request.method == "POST"
-        and form.is_valid()
-        and form.saved(services.remove_membership, membership=found, **form.values(), actor=this.access.actor)
+    if form.is_valid() and form.saved(
+        services.remove_membership, membership=found, **form.values(), actor=this.access.actor
     ):
         messages.success(
             this.request,

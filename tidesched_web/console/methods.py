@@ -1,7 +1,4 @@
-"""Which methods the console's addresses have: GET and HEAD, and POST where a view says that it takes a form.
-
-A method that an address does not have is refused before anything else is asked: sign-in, the form's token, the page.
-"""
+"""A method that an address does not have is refused before anything else: sign-in, the form's token, the page."""
 
 from collections.abc import Callable, Iterable
 from typing import Any, Final, TypeVar
@@ -23,7 +20,6 @@ def _only(view: _View, methods: Iterable[str]) -> _View:
 
 
 def acts_by_post(view: _View) -> _View:
-    """A view that does something and shows nothing."""
     return _only(view, ("POST",))
 
 
@@ -32,7 +28,6 @@ def takes_forms(view: _View) -> _View:
 
 
 def refusal(request: HttpRequest) -> HttpResponse | None:
-    """The answer to a method that the address does not have (405, with those that it has); None for one that it has."""
     if request.method in OF_READS:
         return None  # what only acts says so itself
     try:

@@ -1,5 +1,3 @@
-"""The reader's language and time zone: the profile's first, then what the browser says."""
-
 import zoneinfo
 from collections.abc import Callable
 from urllib.parse import unquote
@@ -19,8 +17,6 @@ _LANGUAGES = frozenset(code for code, _name in settings.LANGUAGES)
 
 
 class ReaderMiddleware:
-    """Activates language and zone for pages; sends a person with a first password to change it."""
-
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         self.get_response = get_response
 

@@ -1,5 +1,3 @@
-"""The pages of the navigation, in groups under headings that can be closed."""
-
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,12 +13,6 @@ SETTINGS = "settings"
 
 @dataclass(frozen=True)
 class Entry:
-    """A page; ``also`` names sections that stand under it, ``count`` says of what the figure at its end is.
-
-    ``whole_sight``: only for those who see everything; ``of_tenants``: only for the others, who belong to tenants;
-    ``writers``: only for those who may change quota. ``words``: what else the search finds it by.
-    """
-
     section: str
     view: str
     icon: str
@@ -155,10 +147,6 @@ UNLISTED = Group(
 def groups(
     *, section: str, cluster: str, everything: bool, writes: bool, closed: str, unlisted: bool = False
 ) -> list[dict[str, Any]]:
-    """The groups that a reader has; the one of the present page is open whatever the reader has closed before.
-
-    ``unlisted``: with the pages of `UNLISTED` at the end.
-    """
     shut = set(closed.split("."))
     found = []
     for group in (*GROUPS, UNLISTED) if unlisted else GROUPS:

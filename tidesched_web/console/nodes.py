@@ -1,5 +1,3 @@
-"""Nodes: each card of each node as a cell, and who holds it."""
-
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -76,7 +74,6 @@ class Slot:
 
     @property
     def used(self) -> int:
-        """Milli-cards in use."""
         return sum(size for _kind, size in self.parts)
 
     def title(self) -> str:
@@ -100,8 +97,6 @@ def pieces(parts: Iterable[tuple[str, int]]) -> list[tuple[str, float, float]]:
 
 
 class NodeRow(NamedTuple):
-    """What the page says of a node besides its pods; cards and taints as JSON, which is read where it is drawn."""
-
     name: str
     cards: str
     cpu_milli: int
@@ -112,8 +107,6 @@ class NodeRow(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class DrawnNode:
-    """The row of a node as HTML, with what the line above the table sums up."""
-
     html: SafeString
     cards: Fraction  # physical ones: a slice counts as the part of a board that it is
     used: Fraction
@@ -121,10 +114,7 @@ class DrawnNode:
 
 
 def cells_of(cards: Iterable[tuple[str, float]], pods: Iterable[HeldCard]) -> dict[str, list[Slot]]:
-    """Put the pods of a node into the cells that they hold, by card type.
-
-    A pod that does not name its cards takes the first empty ones, so these pods come last.
-    """
+    """A pod that does not name its cards takes the first empty ones, so these pods come last."""
     slots = {name: [Slot() for _place in range(round(count))] for name, count in cards}
     for pod in pods:
         _place_pod(slots.get(pod.card, []), pod)
@@ -148,10 +138,7 @@ def _place_pod(slots: list[Slot], pod: HeldCard) -> None:
 
 @by_language
 def drawn(slug: str, row: NodeRow, pods: tuple[HeldCard, ...], card: str) -> DrawnNode:
-    """Draw the row of a node; most nodes are as they were when the page was asked for last, so it is kept.
-
-    ``card``: of which type the free cards are counted, all where it is empty.
-    """
+    """Kept: most nodes are as they were when the page was asked for last."""
     there = sorted(orjson.loads(row.cards).items())
     cells = cells_of(there, pods)
     used = {name: sum(min(cell.used, WHOLE) for cell in of_type) for name, of_type in cells.items()}
@@ -172,12 +159,10 @@ def drawn(slug: str, row: NodeRow, pods: tuple[HeldCard, ...], card: str) -> Dra
 
 
 def _line(rows: Sequence[DrawnNode], *, alone: bool) -> str:
-    """What the rows sum up to; a list of several pages says that it is of this one."""
     return summed_up(rows) if alone else _("On this page: %(sums)s") % {"sums": summed_up(rows)}
 
 
 def summed_up(rows: Sequence[DrawnNode]) -> str:
-    """The line above the table: physical cards, as everywhere, and apart from them what is cut from them."""
     line = ngettext("%(n)s node", "%(n)s nodes", len(rows)) % {"n": amounts.number(len(rows))}
     line = _("%(nodes)s with %(all)s physical cards, %(used)s of them in use.") % {
         "nodes": line,
@@ -194,7 +179,6 @@ def summed_up(rows: Sequence[DrawnNode]) -> str:
 
 
 def troubles(not_ready: int, closed: int) -> list[tuple[str, str]]:
-    """How many nodes of the cluster cannot take gangs now: the words, and the filter that shows them."""
     found = []
     if not_ready:
         words = ngettext("%(n)s node is not ready", "%(n)s nodes are not ready", not_ready)

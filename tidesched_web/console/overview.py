@@ -1,5 +1,3 @@
-"""The overview: where the cards are now, the tide, who waits longest and what was taken back last."""
-
 import datetime as dt
 from dataclasses import dataclass
 from urllib.parse import urlencode
@@ -98,7 +96,6 @@ def overview(this: Page) -> HttpResponse:
 
 
 def tide_chart(cluster: Cluster, cards: list[str], chosen: str) -> Chart:
-    """The chart with a choice of one card type or all of them; ``chosen`` as the address has it."""
     chosen = chosen if chosen in cards else ""
     choices = [("", _("All card types")), *((card, card_label(card)) for card in cards)]
     return Chart(
@@ -135,7 +132,7 @@ def tide(this: Page) -> HttpResponse:
         names = ["total", "inference", "training", "borrowed", "foreign", "idle", "waiting"]
         names += ["quota"] if whole_sight else []
         data = [
-            (base.local(row.at)[:16], *(_rounded(getattr(row, name)) for name in names))
+            (base.local(row.at)[:16], *(None if (n := getattr(row, name)) is None else round(n, 2) for name in names))
             for row in series()
             if row is not None
         ]
@@ -147,8 +144,3 @@ def tide(this: Page) -> HttpResponse:
         return tide_figure.figure(series(), theme, unit=unit, quota=whole_sight)
 
     return answer(this.request, key=key, figure=drawn, twin=twin)
-
-
-def _rounded(value: float | None) -> float | None:
-    """A figure of the table: to hundredths, since a slice is a part of a card."""
-    return None if value is None else round(value, 2)

@@ -1,5 +1,3 @@
-"""The use of a tenant or project as its page shows it: rows of card types, and their sum as physical cards."""
-
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
@@ -22,7 +20,6 @@ class UseRow:
 
     @property
     def base(self) -> int | None:
-        """The sum without tide plans in cards, where they make another of it."""
         return None if self.use.base == self.use.quota else self.use.base // 1000
 
     @property
@@ -32,11 +29,6 @@ class UseRow:
 
 @dataclass(frozen=True, slots=True)
 class UseTable:
-    """``physical``: quota and use of all rows in milli physical cards, where slices and shares are among them.
-
-    It is left out where a session has not looked at each of the clusters yet.
-    """
-
     rows: list[UseRow]
     physical: tuple[int, int] | None
 
@@ -44,7 +36,6 @@ class UseTable:
 def use_table(
     queues: QuerySet[Queue], clusters: Mapping[int, Cluster], limits: Iterable[Mapping[str, object]]
 ) -> UseTable:
-    """``limits`` as `quota.selectors.limits_of` has them, with the cluster itself in each."""
     own: dict[tuple[int, str], Mapping[str, int]] = {}
     for limit in limits:
         cluster, cards = limit["cluster"], limit["cards"]

@@ -1,9 +1,4 @@
-"""What the views share: who may come in, which cluster a page is about, and how a page is rendered.
-
-A page costs at most six queries: the account with its memberships and the clusters (with their newest session and open
-alerts) are two of them, so a view has four of its own. Who may approve changes has one more: what waits for them. What
-tide plans lend is one more on the page of a queue, and two on the home of a tenant's people, beside its card-hours.
-"""
+"""A page costs at most six queries; the account and the clusters are two of them, so a view has four of its own."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -30,8 +25,6 @@ THEMES = ("auto", "light", "dark")
 
 @dataclass
 class Page:
-    """One request of a signed-in reader: their rights, the clusters they see and the one that the page is about."""
-
     request: HttpRequest
     user: User
     access: Access
@@ -43,19 +36,16 @@ class Page:
 
     @property
     def cluster(self) -> Cluster:
-        """The cluster that the address names (a page without one does not ask)."""
         if self.current is None:
             raise Http404
         return self.current
 
     @cached_property
     def inbox(self) -> int | None:
-        """How many changes wait for the reader, to be approved or seen as closed; None for who decides about none."""
         writes = self.access.administers or bool(self.access.admin_of)
         return len(inbox_of(self.access)) if writes else None
 
     def render(self, template: str, context: dict[str, Any] | None = None, *, status: int = 200) -> HttpResponse:
-        """The whole page, or only its changing part when the page's script asks for that."""
         htmx = getattr(self.request, "htmx", None)
         fragment = htmx is not None and bool(htmx) and htmx.target == "live"
         response = render(
@@ -82,13 +72,11 @@ class Page:
 
 
 def _with_frame(topics: str, *, inbox: bool) -> str:
-    """What the frame of a live page shows beside its own: how the cluster is reached, and what waits for a person."""
     frame = ("alerts", "clusters", "drift", *(("changes",) if inbox else ()))
     return " ".join(dict.fromkeys((*topics.split(), *frame))) if topics else ""
 
 
 def waiting_alerts(clusters: list[Cluster], access: Access) -> int:
-    """How many alerts were not looked at, over all clusters of the reader and the platform."""
     # Both counts are annotations of the rows.
     platform = clusters[0].platform_alerts if clusters else open_platform_alerts(access)  # type: ignore[attr-defined]
     return sum(one.open_alerts for one in clusters) + platform  # type: ignore[attr-defined]
@@ -122,7 +110,8 @@ def page(*, section: str = "", topics: str = "") -> Callable[[View], View]:
                 if this.current is None:
                     raise Http404
             elif clusters:
-                this.current = _last_or_first(request, clusters)
+                last = request.COOKIES.get("cluster")
+                this.current = next((cluster for cluster in clusters if cluster.slug == last), clusters[0])
             response = view(this, **arguments)
             if slug is not None and request.COOKIES.get("cluster") != slug:
                 response.set_cookie("cluster", slug, max_age=365 * 24 * 3600, samesite="Lax", httponly=True)
@@ -131,11 +120,6 @@ def page(*, section: str = "", topics: str = "") -> Callable[[View], View]:
         return answer
 
     return decorate
-
-
-def _last_or_first(request: HttpRequest, clusters: list[Cluster]) -> Cluster:
-    last = request.COOKIES.get("cluster")
-    return next((cluster for cluster in clusters if cluster.slug == last), clusters[0])
 
 
 def context(request: HttpRequest) -> dict[str, str]:

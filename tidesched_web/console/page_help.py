@@ -1,5 +1,3 @@
-"""What each page is for, in two sentences: shown on the page of words and help, and reached from each page's head."""
-
 from django.utils.translation import gettext_lazy as _
 
 ABOUT = {

@@ -1,5 +1,3 @@
-"""Pages of long lists by keyset: an address names the row that it goes on from, so new rows shift nothing."""
-
 import base64
 import binascii
 import datetime as dt
@@ -18,21 +16,16 @@ LISTED = 100
 
 @dataclass(frozen=True, slots=True)
 class Paged:
-    """One page of rows, with the cursors of its neighbours (empty at an end)."""
-
     rows: list[Any]
     next: str
     previous: str
 
 
 def paged(rows: QuerySet, order: Sequence[str], cursor: str, *, size: int = ROWS) -> Paged:
-    """Cut a page out of `rows`; `order` are field names, "-" for descending, that end in a unique one. One query.
-
-    A cursor that cannot be read is the first page: an old address still leads somewhere.
-    """
+    """``order`` ends in a unique field. A cursor that cannot be read is the first page."""
     place = _read(cursor, order)
     back = place is not None and place[0] == "p"
-    wanted = [_turned(name) for name in order] if back else list(order)
+    wanted = [name[1:] if name.startswith("-") else f"-{name}" for name in order] if back else list(order)
     if place:
         try:
             rows = rows.filter(_after(wanted, place[1]))
@@ -53,10 +46,6 @@ def paged(rows: QuerySet, order: Sequence[str], cursor: str, *, size: int = ROWS
 
 
 def part_of(rows: Sequence[Any], cursor: str, *, size: int = LISTED) -> Paged:
-    """Cut a page out of rows that are read and in order already; the cursor is the place of its first row.
-
-    One that is no number, or leads beyond the end, is the first page.
-    """
     place = int(cursor) if cursor.isascii() and cursor.isdecimal() and len(cursor) < 7 else 0
     place = place if place < len(rows) else 0
     last = place + size
@@ -65,10 +54,6 @@ def part_of(rows: Sequence[Any], cursor: str, *, size: int = LISTED) -> Paged:
         str(last) if last < len(rows) else "",
         str(max(0, place - size)) if place else "",
     )
-
-
-def _turned(name: str) -> str:
-    return name[1:] if name.startswith("-") else f"-{name}"
 
 
 def _after(order: Sequence[str], values: Sequence[Any]) -> Q:
@@ -99,7 +84,6 @@ def _read(cursor: str, order: Sequence[str]) -> tuple[str, list[Any]] | None:
 
 
 def _value(value: Any) -> Any:
-    """A number, a text, or a moment as `_write` wrote it; anything else was not written here."""
     if isinstance(value, dict):
         return dt.datetime.fromisoformat(value["at"])
     if isinstance(value, int) or (isinstance(value, str) and "\0" not in value):

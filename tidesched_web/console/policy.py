@@ -1,22 +1,20 @@
-"""A cluster's policy: the scheduler's conf with lint, difference and impact, its revisions, roll back and release."""
-
 from http import HTTPStatus
 from typing import Any
 
+from django import forms
 from django.contrib import messages
-from django.http import Http404, HttpResponse
-from django.shortcuts import redirect
-from django.urls import reverse
+from django.http import HttpResponse
+from django.shortcuts import get_object_or_404, redirect
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
 from tidesched_web.changes import impact
 from tidesched_web.clusters import services
 from tidesched_web.clusters.models import PolicyRevision
 from tidesched_web.clusters.selectors import newest_usable, ruling_policy, visible_policies
 from tidesched_web.console.differences import text_lines
-from tidesched_web.console.edit_pages import edit_page
-from tidesched_web.console.forms.edit import ReasonForm
-from tidesched_web.console.forms.policy import APPLY, PolicyForm
+from tidesched_web.console.edit_pages import edit_page, trail_of
+from tidesched_web.console.forms.edit import EditForm, ReasonForm, reason_field
 from tidesched_web.console.methods import acts_by_post, takes_forms
 from tidesched_web.console.page import Page, page
 from tidesched_web.console.paging import paged
@@ -25,9 +23,42 @@ from tidesched_web.console.rights import need_administrator
 from tidesched_web.engine.demo import FOUNDING_POLICY
 from tidesched_web.engine.policy_check import policy_findings
 
+CHECK, APPLY = "check", "apply"
+MOST = 200_000
+
+
+class PolicyForm(EditForm):
+    text = forms.CharField(
+        label="volcano-scheduler.conf",
+        max_length=MOST,
+        strip=False,
+        widget=forms.Textarea(
+            attrs={
+                "rows": 24,
+                "class": "form-control code",
+                "spellcheck": "false",
+                "autocomplete": "off",
+                "wrap": "off",
+            }
+        ),
+        help_text=gettext_lazy("Actions in order, and tiers of plugins with their arguments, in Volcano's own format."),
+    )
+    reason = reason_field(required=False)
+    act = forms.ChoiceField(choices=[(CHECK, CHECK), (APPLY, APPLY)], widget=forms.HiddenInput, required=False)
+
+    def clean_text(self) -> str:
+        """A browser sends line ends of its own; a file ends with one."""
+        text = str(self.cleaned_data["text"]).replace("\r\n", "\n").replace("\r", "\n")
+        return text if text.endswith("\n") else text + "\n"
+
+    def clean(self) -> dict[str, Any]:
+        values = super().clean() or {}
+        if values.get("act") == APPLY and not values.get("reason", "").strip():
+            self.add_error("reason", _("Say why: the reason goes into the audit log."))
+        return values
+
 
 def _revisions(this: Page) -> list[PolicyRevision]:
-    """The newest revisions with their texts; what rules is among them."""
     return list(visible_policies(this.access).filter(cluster=this.cluster).order_by("-number")[:20])
 
 
@@ -83,10 +114,7 @@ def _applied(this: Page, form: PolicyForm) -> bool:
 
 
 def _checked(this: Page, text: str, ruling: PolicyRevision | None, *, ask: bool) -> dict[str, Any]:
-    """What the text is worth: findings, difference to what rules, and what the next session would do otherwise.
-
-    The last is a question to a worker: a text that was refused (``ask`` is false) puts none.
-    """
+    """The impact is a question to a worker: a text that was refused (``ask`` is false) puts none."""
     findings = policy_findings(text)
     broken = any(finding["severity"] == "error" for finding in findings)
     lines = text_lines(ruling.text if ruling else "", text)
@@ -100,18 +128,11 @@ def _checked(this: Page, text: str, ruling: PolicyRevision | None, *, ask: bool)
 
 
 def _revision(this: Page, number: int) -> PolicyRevision:
-    found = visible_policies(this.access).filter(cluster=this.cluster, number=number).first()
-    if found is None:
-        raise Http404
-    return found
+    return get_object_or_404(visible_policies(this.access), cluster=this.cluster, number=number)
 
 
 def _trail(this: Page) -> list[tuple[str, str]]:
-    slug = this.cluster.slug
-    return [
-        (this.cluster.name, reverse("console:cluster_overview", args=[slug])),
-        (_("Policy"), reverse("console:policy", args=[slug])),
-    ]
+    return trail_of(this, _("Policy"), "policy")
 
 
 @page(section="policy")

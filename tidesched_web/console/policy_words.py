@@ -1,5 +1,3 @@
-"""What a policy does, in words: its actions in order, its cool-down, and what the plugins of each tier are for."""
-
 from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Final
@@ -71,8 +69,6 @@ WITHOUT: Final[dict[tuple[str, ...], Promise]] = {
 
 @dataclass(frozen=True, slots=True)
 class Named:
-    """An action or a plugin, and what it does; no words for one of another maker."""
-
     name: str
     does: Promise | str
 
@@ -88,7 +84,6 @@ class PolicyWords:
 
 
 def policy_words(text: str) -> PolicyWords | None:
-    """What the sessions under a text do; None where none could run under it."""
     found = outline(text)
     if found is None:
         return None
@@ -103,7 +98,6 @@ def policy_words(text: str) -> PolicyWords | None:
 
 
 def left_out(before: str, after: str) -> list[Named]:
-    """The actions of one text that another one has no more, and what that means."""
     had, has = outline(before), outline(after)
     if had is None or has is None:
         return []

@@ -1,11 +1,8 @@
-"""Priority classes of a cluster: four levels by default, and the explicit act of replacing a live value."""
-
-from django.http import Http404, HttpResponse
-from django.shortcuts import redirect
-from django.urls import reverse
+from django.http import HttpResponse
+from django.shortcuts import get_object_or_404, redirect
 from django.utils.translation import gettext as _
 
-from tidesched_web.console.edit_pages import delete_page, edit_page
+from tidesched_web.console.edit_pages import delete_page, edit_page, trail_of
 from tidesched_web.console.forms.catalogue import (
     NameFilter,
     PriorityClassEditForm,
@@ -33,17 +30,11 @@ def priority_classes(this: Page) -> HttpResponse:
 
 
 def _trail(this: Page) -> list[tuple[str, str]]:
-    slug = this.cluster.slug
-    return [
-        (this.cluster.name, reverse("console:cluster_overview", args=[slug])),
-        (_("Priority classes"), reverse("console:priority_classes", args=[slug])),
-    ]
+    return trail_of(this, _("Priority classes"), "priority_classes")
 
 
 def _class(this: Page, name: str) -> PriorityClass:
-    found = visible_priority_classes(this.access).filter(cluster=this.cluster, name=name).first()
-    if found is None:
-        raise Http404
+    found = get_object_or_404(visible_priority_classes(this.access), cluster=this.cluster, name=name)
     need_administrator(this)
     return found
 
@@ -97,7 +88,7 @@ def priority_class_edit(this: Page, name: str) -> HttpResponse:
     }
     form = PriorityClassEditForm(this.request.POST or None, initial=start)
     key = f"priority-class/{found.name}"
-    if this.request.method == "POST" and form.is_valid() and carried(this, form, {key: form.document()}, key=key):
+    if form.is_valid() and carried(this, form, {key: form.document()}, key=key):
         return redirect("console:priority_classes", this.cluster.slug)
     title = _("Edit %(name)s") % {"name": found.name}
     return edit_page(

@@ -1,5 +1,3 @@
-"""What a process was at when it hung, and what ended it, in the reader's language: the notes keep English words."""
-
 import re
 
 from django.utils.functional import Promise
@@ -43,12 +41,10 @@ _OF_CLUSTER = re.compile(r"sessions of cluster (\d+)")
 
 
 def role_words(role: str) -> str:
-    """What a process of this role does; nothing of a role that is not known."""
     return str(_ROLES.get(role, ""))
 
 
 def said(text: str) -> str:
-    """One of the words above, the sessions of a cluster, or what the note has: the name of a role or of a task."""
     if found := _OF_CLUSTER.fullmatch(text):
         return _("sessions of cluster %(number)s") % {"number": found[1]}
     return str(_SAID.get(text, text))

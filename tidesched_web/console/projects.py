@@ -1,8 +1,6 @@
-"""Projects: spaces inside a tenant that inference queues belong to."""
-
 from django.contrib import messages
-from django.http import Http404, HttpResponse
-from django.shortcuts import redirect
+from django.http import HttpResponse
+from django.shortcuts import get_object_or_404, redirect
 from django.urls import reverse
 from django.utils.translation import gettext as _
 
@@ -36,11 +34,9 @@ def projects(this: Page) -> HttpResponse:
 
 
 def project_of(this: Page, tenant: str, slug: str) -> Project:
-    found = with_limits(projects_listed(this.access), "project").filter(tenant__slug=tenant, slug=slug).first()
-    if found is None:
-        raise Http404
-    project: Project = found
-    return project
+    rows = with_limits(projects_listed(this.access), "project")
+    found: Project = get_object_or_404(rows, tenant__slug=tenant, slug=slug)
+    return found
 
 
 def _trail(found: Project | None = None, *, itself: bool = False) -> list[tuple[str, str]]:
@@ -100,11 +96,7 @@ def project_edit(this: Page, tenant: str, project: str) -> HttpResponse:
     found = project_of(this, tenant, project)
     need_admin_of(this, found.tenant_id)
     form = NameForm(this.request.POST or None, initial={"name": found.name, "version": found.version})
-    if (
-        this.request.method == "POST"
-        and form.is_valid()
-        and form.saved(services.update_project, project=found, **form.values(), actor=this.access.actor)
-    ):
+    if form.is_valid() and form.saved(services.update_project, project=found, **form.values(), actor=this.access.actor):
         messages.success(this.request, _("The changes are saved."))
         return redirect("console:project", found.tenant.slug, found.slug)
     title = _("Edit %(name)s") % {"name": found.name}

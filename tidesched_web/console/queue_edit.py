@@ -1,11 +1,9 @@
-"""Make, edit, close and delete a queue. A queue closes, drains, and only then goes."""
-
 from collections.abc import Mapping
 from typing import Any
 
 from django.contrib import messages
-from django.http import Http404, HttpResponse
-from django.shortcuts import redirect
+from django.http import HttpResponse
+from django.shortcuts import get_object_or_404, redirect
 from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
@@ -13,7 +11,7 @@ from django.utils.translation import ngettext
 from tidesched_web.accounts.models import BusinessLine, Project
 from tidesched_web.clusters.selectors import card_names
 from tidesched_web.console import amounts
-from tidesched_web.console.edit_pages import delete_page, edit_page
+from tidesched_web.console.edit_pages import delete_page, edit_page, trail_of
 from tidesched_web.console.forms.edit import ReasonForm
 from tidesched_web.console.forms.queue import QueueEditForm, QueueForm
 from tidesched_web.console.intent import carried, drafted
@@ -32,18 +30,13 @@ MIB = 2**20
 
 
 def _queue(this: Page, name: str) -> Queue:
-    found = queues_with_usage(this.access, this.cluster).filter(name=name).first()
-    if found is None:
-        raise Http404
+    found = get_object_or_404(queues_with_usage(this.access, this.cluster), name=name)
     need_admin_of(this, found.tenant_id)
     return found
 
 
 def _trail(this: Page, found: Queue | None = None) -> list[tuple[str, str]]:
-    trail = [
-        (this.cluster.name, reverse("console:cluster_overview", args=[this.cluster.slug])),
-        (_("Queues"), reverse("console:queues", args=[this.cluster.slug])),
-    ]
+    trail = trail_of(this, _("Queues"), "queues")
     if found is not None:
         trail.append((found.name, reverse("console:queue", args=[this.cluster.slug, found.name])))
     return trail
@@ -158,7 +151,6 @@ def _differing(found: Queue, document: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def living(found: Queue) -> int:
-    """Gangs that are still there: waiting or running; one that runs in part and waits for more is one."""
     counts: Any = found  # annotated
     waiting, running, both = counts.waiting_gangs, counts.running_gangs, counts.partly_running
     return int(waiting + running - both)

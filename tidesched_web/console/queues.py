@@ -1,5 +1,3 @@
-"""Queues: one usage bar per card type, and the page of one queue."""
-
 from __future__ import annotations
 
 import datetime as dt
@@ -7,7 +5,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from urllib.parse import urlencode
 
-from django.http import Http404, HttpResponse
+from django.http import HttpResponse
+from django.shortcuts import get_object_or_404
 from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
@@ -61,8 +60,6 @@ class CardUse:
 
 @dataclass(frozen=True, slots=True)
 class QuotaFigures:
-    """The figures of one card type that are called quota or cards somewhere, each by its name; counts of cards."""
-
     card: str
     base: int
     in_force: float
@@ -86,7 +83,6 @@ class QueueRow:
 
     @property
     def used_share(self) -> float | None:
-        """Which part of its quota is in use, in physical cards; None without a quota."""
         shares = [(use, share_of_board(use.card)) for use in self.uses]
         quota = sum(use.quota * share for use, share in shares)
         return float(sum(use.allocated * share for use, share in shares) / quota) if quota else None
@@ -106,7 +102,6 @@ class QueueRow:
 
 
 def in_order(rows: list[QueueRow], order: str) -> list[QueueRow]:
-    """By name as they come, by the part of the quota that is in use (without a quota last), or by what is lent."""
     if not order:
         return rows
     if order in ("borrowed", "lent"):
@@ -121,10 +116,6 @@ def in_order(rows: list[QueueRow], order: str) -> list[QueueRow]:
 
 
 def queue_row(queue: Queue, totals: Mapping[tuple[int, str], CardTotals]) -> QueueRow:
-    """Put usage, quota and what waits together; a card with a quota but no use yet is shown with zero.
-
-    ``totals`` are those of its cluster (`card_totals`).
-    """
     usage = {row["card"]: row for row in queue.usage_rows}  # type: ignore[attr-defined]
     own = card_quota_of(queue)
     quota = effective_quota_of(queue)
@@ -162,7 +153,6 @@ def queue_row(queue: Queue, totals: Mapping[tuple[int, str], CardTotals]) -> Que
 
 
 def quota_figures(row: QueueRow) -> list[QuotaFigures]:
-    """For each card type of a queue that came through `with_hardware`."""
     base, hardware = card_quota_of(row.queue), hardware_rows_of(row.queue)
     return [
         QuotaFigures(
@@ -263,10 +253,7 @@ def queue(this: Page, name: str) -> HttpResponse:
 
 def _queue(this: Page, name: str) -> Queue:
     queues = with_hardware(queues_with_usage(this.access, this.cluster)).annotate(namespaces=queue_grants())
-    found = queues.filter(name=name).first()
-    if found is None:
-        raise Http404
-    return found
+    return get_object_or_404(queues, name=name)
 
 
 def _usage_chart(this: Page, found: Queue, cards: list[str]) -> Chart:

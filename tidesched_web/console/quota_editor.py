@@ -1,6 +1,5 @@
-"""The quota editor: a grid like a spreadsheet. Nothing is written here; what is sent becomes a draft to be reviewed."""
-
 import hashlib
+from dataclasses import asdict
 from typing import Any
 
 import orjson
@@ -33,11 +32,8 @@ from tidesched_web.console.quota_editor_words import words
 from tidesched_web.console.rights import need_writer
 from tidesched_web.quota.selectors import turned_by_plans, visible_queues_of
 
-MAX_EDITS = 4 * 2**20
-
 
 def draft_of(this: Page, text: str | None) -> QuotaChange | None:
-    """The change that the address names, to go on with; one that the reader may not edit is not there."""
     if not text:
         return None
     if not text.isascii() or not text.isdigit() or len(text) > 15:
@@ -60,11 +56,7 @@ def editor(this: Page) -> HttpResponse:
 
 @page()
 def editor_data(this: Page) -> HttpResponse:
-    """Rows, columns, words, and the edits of the draft that is gone on with.
-
-    A page that has this version of the tree gets what moves without an edit alone, or 304 where that is the same too;
-    one that has an older version also gets who wrote since.
-    """
+    """A page that has this version of the tree gets what moves without an edit alone, or 304."""
     need_writer(this)
     draft = draft_of(this, this.request.GET.get("change"))
     cluster, access = this.cluster, this.access
@@ -86,7 +78,7 @@ def editor_data(this: Page) -> HttpResponse:
         {
             "version": version,
             "etag": etag,
-            "columns": [column.as_json() for column in found],
+            "columns": [asdict(column) for column in found],
             "rows": quota_grid.rows(
                 documents,
                 around,
@@ -104,7 +96,6 @@ def editor_data(this: Page) -> HttpResponse:
 
 
 def _writers(this: Page, known: str) -> list[dict[str, Any]]:
-    """Who wrote what after the version that the page has, and how many seconds ago; nothing for a page that is new."""
     version = known.strip('"').partition("-")[0]
     if not version.isascii() or not version.isdigit() or len(version) > 15:
         return []
@@ -117,7 +108,6 @@ def _writers(this: Page, known: str) -> list[dict[str, Any]]:
 
 
 def _live(this: Page) -> dict[str, dict[str, dict[str, Any]]]:
-    """What moves without an edit, of the queues in the reader's sight: cards in use, and what tide plans turn now."""
     found: dict[str, dict[str, dict[str, Any]]] = {
         "use": dict(use_of_queues(this.cluster)[0]),
         "effective": turned_by_plans(this.cluster),
@@ -133,8 +123,6 @@ def _digest(live: dict[str, Any]) -> str:
 
 
 def _edits(text: str | bytes) -> dict[str, Any]:
-    if len(text) > MAX_EDITS:
-        raise DomainError("invalid", _("These are too many edits for one change."))
     try:
         edits = orjson.loads(text)
     except ValueError:

@@ -1,5 +1,3 @@
-"""What the script of the quota editor says, in the reader's language. `%s` and `{name}` are filled in there."""
-
 from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 

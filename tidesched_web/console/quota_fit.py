@@ -1,5 +1,3 @@
-"""Was the quota of a queue right? An answer in words for each of its card types, from the hours of the last week."""
-
 import datetime as dt
 from collections.abc import Mapping
 from typing import NamedTuple
@@ -12,15 +10,12 @@ from tidesched_web.quota.models import Queue
 from tidesched_web.scheduling.usage_selectors import QuotaFit, quota_fits
 
 SPAN = dt.timedelta(days=7)
-# With fewer measured hours nothing is said of the quota.
 ENOUGH_HOURS = 24
 # At its limit in so many of the hours a quota was too small; with so little of it in use it was too large.
 OFTEN, LITTLE = 0.1, 0.5
 
 
 class Answer(NamedTuple):
-    """One card type: a verdict with its tone and icon, and the figures in a sentence."""
-
     card: str
     verdict: str
     tone: str
@@ -29,7 +24,6 @@ class Answer(NamedTuple):
 
 
 def answers(queue: Queue, quota: Mapping[str, int], now: dt.datetime) -> list[Answer]:
-    """For each card type of ``quota`` (in milli-cards) that is not 0."""
     fits = quota_fits(queue, now - SPAN)
     return [_answer(card, fits.get(card), cards) for card, cards in sorted(quota.items()) if cards]
 

@@ -1,8 +1,4 @@
-"""The rows and columns of the quota editor, out of the documents of a cluster's tree. Pure.
-
-Cards are counts, cpu is in milli-cores, memory in MiB; the page's script knows how each column is written. A row's
-``path`` leads to its figures inside its document, so that an edited cell is a place in a merge patch.
-"""
+"""Cards are counts, cpu is in milli-cores, memory in MiB; ``path`` is a row's place in a merge patch."""
 
 from collections import defaultdict
 from collections.abc import Collection, Mapping
@@ -39,12 +35,8 @@ class Column:
     kind: str
     path: tuple[str, ...]
 
-    def as_json(self) -> Row:
-        return {"key": self.key, "label": self.label, "title": self.title, "kind": self.kind, "path": self.path}
-
 
 def columns(documents: Documents, card_names: Collection[str]) -> list[Column]:
-    """One column for each card type that is known or promised, slices after their cards; then the others."""
     cards = set(card_names)
     for key, document in documents.items():
         for limits in _card_maps(key, document):
@@ -74,9 +66,7 @@ def rows(
     whole: bool,
     effective: Mapping[str, Mapping[str, int]] | None = None,
 ) -> list[Row]:
-    """All rows, a parent before its children. ``own``: the tenants that the reader administers (None = everything);
-    ``whole``: the sums over all tenants may be seen, so they stand above; ``effective``: what tide plans make of the
-    card quota of some queues now."""
+    """A parent before its children; ``own``: the tenants that the reader administers (None = everything)."""
     place = {column.key: index for index, column in enumerate(found)}
     tree = _Tree(documents, around, place, own)
     tree.effective = effective or {}
@@ -102,7 +92,6 @@ class _Tree:
                 self.projects[parts_of(key)[0]].append(key)
 
     def service(self, service: ServiceType, start: int, *, whole: bool) -> list[Row]:
-        """The rows of one service type; ``start`` is how many stand before them."""
         result: list[Row] = []
         parent = -1
         if whole:
@@ -190,7 +179,6 @@ class _Tree:
 
 
 def _use_below(result: list[Row]) -> None:
-    """What is in use below a row, added up from the queues: children stand after their parents."""
     for row in reversed(result):
         if row["parent"] >= 0:
             above = result[row["parent"]]["use"]

@@ -1,5 +1,3 @@
-"""The quota tree: who may use how much of which card, who does, and where more is promised than there is."""
-
 from dataclasses import replace
 
 from django.http import Http404, HttpResponse
@@ -146,7 +144,6 @@ def tree(this: Page) -> HttpResponse:
 
 
 def _line(rows: list[Row], sums: TreeSums) -> str:
-    """What the page answers, in words."""
     tenants = len(sums.tenants)
     line = _("%(queues)s of %(tenants)s") % {
         "queues": ngettext("%(n)s queue", "%(n)s queues", sums.queues) % {"n": amounts.number(sums.queues)},

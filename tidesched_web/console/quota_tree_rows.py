@@ -1,9 +1,3 @@
-"""The rows of the quota tree: service type › tenant › project or business line › queue, each with one bar a card type.
-
-Pure: from the sums that `scheduling.tree_selectors` reads to what the template draws. Sums follow the rules of
-`quota.tree_rules`: who has no quota of their own claims what stands below them.
-"""
-
 from __future__ import annotations
 
 from collections import defaultdict
@@ -41,15 +35,9 @@ class CardLine:
 
     @property
     def bar(self) -> bars.UsageBar:
-        """Drawn when it is asked for: of a filtered tree few rows remain."""
         quota = self.limit if self.limit is not None else self.given or 0
         return bars.queue_bar(
-            self.service_type,
-            quota * 1000,
-            self.allocated,
-            self.inqueue,
-            waiting=self.waiting,
-            borrowed=self.borrowed,
+            self.service_type, quota * 1000, self.allocated, self.inqueue, waiting=self.waiting, borrowed=self.borrowed
         )
 
     @property
@@ -164,8 +152,6 @@ def _line(
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """Which part of the tree a page shows."""
-
     card: str = ""
     service_type: str = ""
     ratios: Mapping[str, float] = field(default_factory=dict)
@@ -177,12 +163,6 @@ class Shown:
 
 
 def tree_rows(sums: TreeSums, queues: Iterable[Queue], shown: Shown, *, with_queues: bool) -> list[Row]:
-    """All rows down to the places and, ``with_queues``, of each place the ``queues`` that were read.
-
-    Without, they only say who is starved and what waits.
-
-    O(places × cards + queues).
-    """
     below: dict[str, list[Queue]] = defaultdict(list)
     own: dict[Place, _Sums] = {}
     for place, totals in sums.places.items():
@@ -216,8 +196,6 @@ def _added(base: Mapping[str, int], turned: Mapping[str, int]) -> CardMap:
 
 @dataclass(slots=True)
 class _Claims:
-    """What the rows directly below one claim of it, now and without tide plans."""
-
     now: CardMap = field(default_factory=lambda: defaultdict(int))
     base: CardMap = field(default_factory=lambda: defaultdict(int))
 
@@ -335,7 +313,6 @@ def _fill(
 
 
 def pruned(rows: list[Row], wanted: Callable[[Row], bool]) -> list[Row]:
-    """The rows that are wanted, with all that they hang from. Parents stand before their children."""
     kept: set[str] = set()
     for row in reversed(rows):
         if row.key in kept or wanted(row):

@@ -1,7 +1,4 @@
-"""Why a gang waits, as a sentence made from the closed code and its numbers.
-
-Where a number is missing the sentence falls back to one without it: a wrong figure is worse than none.
-"""
+"""Where a number is missing the sentence falls back to one without it: a wrong figure is worse than none."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -39,11 +36,7 @@ _WORDS = tuple((mistake, _PLACE.split(mistake)[::2], _PLACE.findall(mistake)) fo
 
 
 def _between(problem: str, words: Sequence[str]) -> list[str] | None:
-    """What stands between these words; None where they do not stand there in this order. O(length).
-
-    A pattern would do too, in time that grows with the square of the length or more: what a gang's annotation says has
-    no bound of ours.
-    """
+    """Linear in the length, as a pattern is not: what a gang's annotation says has no bound of ours."""
     first, *others, last = words
     end = len(problem) - len(last)
     if not problem.startswith(first) or not problem.endswith(last):
@@ -59,7 +52,6 @@ def _between(problem: str, words: Sequence[str]) -> list[str] | None:
 
 
 def problem_in_words(message: str) -> str:
-    """The engine's sentence about a gang that is misconfigured; a sentence of another form is kept."""
     if not message.startswith(_BEGINS):
         return message
     problem = message.removeprefix(_BEGINS).removesuffix(".")
@@ -77,15 +69,12 @@ Numbers = Mapping[str, Any]
 
 
 class OneOrMany(NamedTuple):
-    """A sentence for one and for several; ``by``: the figure that chooses."""
-
     one: str
     many: str
     by: str
 
 
 def ngettext_noop(one: str, many: str, by: str) -> OneOrMany:
-    """Marks a sentence of both numbers for the catalogue; it is looked up with its figures (`said`)."""
     return OneOrMany(one, many, by)
 
 
@@ -160,7 +149,6 @@ def said(template: Promise | OneOrMany, figures: Mapping[str, Any]) -> str:
 
 
 def reason_detail(code: str, message: str) -> str:
-    """The engine's own words where no number can say it: what is wrong with a gang as it is written, or an own code."""
     if code == "Misconfigured":
         return problem_in_words(message)
     return "" if code in _SENTENCES else message
@@ -173,7 +161,6 @@ def own_numbers(access: Access, numbers: Numbers | None) -> Numbers:
 
 
 def figures_of(numbers: Numbers) -> dict[str, Any]:
-    """The numbers that are there, written for a person; ``…_n`` are what singular and plural are chosen by."""
     resource = numbers.get("resource")
     figures: dict[str, Any] = {"card": resource_label(resource)} if resource else {}
     if field := numbers.get("field"):
@@ -352,7 +339,6 @@ _SENTENCES: dict[str, Sentences] = {
 
 
 def waiting_line(total: int, top_code: str, top_count: int) -> str:
-    """One line that answers the page's question: how many wait, and for what most of them do."""
     if not total:
         return _("No gang waits.")
     line = ngettext("%(n)s gang waits", "%(n)s gangs wait", total) % {"n": amounts.number(total)}

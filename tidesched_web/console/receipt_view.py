@@ -1,5 +1,3 @@
-"""The receipt of a reclaim as tables: quota and use at that moment, and what each gang would have cost."""
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -41,10 +39,7 @@ class UseRow:
 
 @dataclass(frozen=True, slots=True)
 class CostRow:
-    """One gang that was evicted or came into question; cost is compared from left to right. ``rule`` empty = evicted.
-
-    ``nodes``: where room decided, its nodes behind the first, which the rule names; ``more_nodes``: not listed.
-    """
+    """Cost is compared from left to right; ``rule`` empty = evicted."""
 
     gang: str
     queue: str
@@ -91,11 +86,6 @@ def receipt_view(
     queue: str = "",
     needed: Mapping[str, float] | None = None,
 ) -> ReceiptView:
-    """The tables of a receipt within the reader's sight.
-
-    Args:
-        victims: those in sight as REST or the audit entry gives them. queue: of the reclaimer, and ``needed`` cards.
-    """
     unknown = receipt.get("unknown") or ()
     wants = (needed or {}) if "gain" in unknown else {}
     uses = [
@@ -112,7 +102,6 @@ def receipt_view(
 
 
 def _beside(row: CostRow, fell: Sequence[CostRow]) -> str:
-    """What decided between a spared gang and the evicted one whose place it could have taken."""
     others = [one for one in fell if (row.frees or 0) >= (one.frees or 0) and None not in (one.work, row.work)]
     if row.rule == Rule.LATER_BY_NAME:
         same = next((one for one in others if one.order == row.order and one.gang < row.gang), None)

@@ -1,5 +1,3 @@
-"""A reclaim in one sentence, of what its reader may know."""
-
 from typing import Any
 
 from django.utils.translation import gettext as _

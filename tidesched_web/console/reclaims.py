@@ -1,17 +1,18 @@
-"""Reclaims: the history, and the receipt of one: which gang needed what, which were evicted, and by which rule."""
-
 import datetime as dt
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 import plotly.graph_objects as go
-from django.http import Http404, HttpResponse
+from django import forms
+from django.db.models import QuerySet
+from django.http import HttpResponse, QueryDict
+from django.shortcuts import get_object_or_404
 from django.urls import reverse
 from django.utils import timezone
 from django.utils.translation import gettext as _
-from django.utils.translation import ngettext
+from django.utils.translation import gettext_lazy, ngettext
 
 from tidesched_web.audit.selectors import has_entry
 from tidesched_web.clusters.models import Cluster
@@ -19,17 +20,21 @@ from tidesched_web.clusters.selectors import cards_as_found
 from tidesched_web.common import reader_zone
 from tidesched_web.common.card_names import card_label
 from tidesched_web.common.live_memory import memory
+from tidesched_web.common.models import ServiceType
+from tidesched_web.common.permissions import Access
 from tidesched_web.console import amounts, bars
 from tidesched_web.console.chart import Chart, Twin, answer
 from tidesched_web.console.export import csv_list, plain_cards
 from tidesched_web.console.figures import reclaims as reclaims_figure
-from tidesched_web.console.forms.reclaims import ReclaimFilter
+from tidesched_web.console.forms.bounded import BoundedFilterForm
+from tidesched_web.console.forms.filters import card_choices, some_or_any
 from tidesched_web.console.page import Page, page
 from tidesched_web.console.paging import paged
 from tidesched_web.console.receipt_view import receipt_view
 from tidesched_web.console.reclaim_words import cards_of, evicted, is_hidden, said_of
+from tidesched_web.scheduling import reclaim_selectors as sides
 from tidesched_web.scheduling.gang_selectors import marks_of_reclaim
-from tidesched_web.scheduling.models import Reclaim, ReclaimSource
+from tidesched_web.scheduling.models import Reclaim, ReclaimMaker, ReclaimSource, ReclaimState
 from tidesched_web.scheduling.reclaim_history_selectors import day_of, pictured_since, taken_by_hour
 from tidesched_web.scheduling.reclaim_selectors import filter_choices
 from tidesched_web.scheduling.selectors import (
@@ -40,6 +45,79 @@ from tidesched_web.scheduling.selectors import (
     reclaims_with_victims,
 )
 from tidesched_web.scheduling.sight import hide_other_side, receipt_within_sight
+
+
+class ReclaimFilter(BoundedFilterForm):
+    q = forms.CharField(label=gettext_lazy("Gang or queue"), max_length=120)
+    gainer_tenant = forms.ChoiceField(label=gettext_lazy("Tenant that gained"))
+    loser_tenant = forms.ChoiceField(label=gettext_lazy("Tenant that lost"))
+    loser = forms.CharField(label=gettext_lazy("Gang or queue that lost"), max_length=120)
+    # Set by links: from the page of a queue or a tenant, and from who took back from whom.
+    queue = forms.CharField(label=gettext_lazy("Queue"), max_length=63, widget=forms.HiddenInput)
+    tenant = forms.CharField(label=gettext_lazy("Tenant"), max_length=63, widget=forms.HiddenInput)
+    gainer_queue = forms.CharField(label=gettext_lazy("Queue that gained"), max_length=63, widget=forms.HiddenInput)
+    loser_queue = forms.CharField(label=gettext_lazy("Queue that lost"), max_length=63, widget=forms.HiddenInput)
+    gainer_service = forms.ChoiceField(
+        label=gettext_lazy("Service type that gained"), choices=some_or_any(ServiceType.choices)
+    )
+    card = forms.ChoiceField(label=gettext_lazy("Card type"))
+    state = forms.ChoiceField(label=gettext_lazy("State"), choices=some_or_any(ReclaimState.choices))
+    made_by = forms.ChoiceField(label=gettext_lazy("Made by"), choices=some_or_any(ReclaimMaker.choices))
+    clock = forms.ChoiceField(
+        label=gettext_lazy("From and to by"),
+        choices=[("", gettext_lazy("the cluster's clock")), ("wall", gettext_lazy("the wall clock"))],
+    )
+
+    def __init__(
+        self, data: QueryDict, access: Access, tenants: Iterable[tuple[str, str]], cards: Iterable[str]
+    ) -> None:
+        self.access = access
+        self.tenants = list(tenants)
+        self.cards = list(cards)
+        asked = data.get("card", "")
+        if asked not in self.cards:
+            named = [card for card in self.cards if card_label(card).casefold() == asked.casefold()]
+            if len(named) == 1:
+                data = data.copy()
+                data["card"] = named[0]
+        super().__init__(data)
+
+    def is_valid(self) -> bool:
+        tenants = some_or_any(self.tenants)
+        choices: dict[str, list[tuple[str, Any]]] = {
+            "gainer_tenant": tenants,
+            "loser_tenant": tenants,
+            "card": card_choices(self.cards),
+        }
+        for name, pairs in choices.items():
+            self.fields[name].choices = pairs  # type: ignore[attr-defined]
+        return super().is_valid()
+
+    def apply(self, reclaims: QuerySet[Reclaim]) -> QuerySet[Reclaim]:
+        for name, narrow in {
+            "q": sides.mentions,
+            "gainer_tenant": sides.gained_by_tenant,
+            "loser_tenant": sides.lost_by_tenant,
+            "loser": sides.lost_by,
+            "gainer_queue": sides.gained_by_queue,
+            "loser_queue": sides.lost_by_queue,
+            "gainer_service": sides.gained_by_service,
+            "queue": sides.touched_queue,
+            "tenant": sides.touched_tenant,
+            "card": sides.moved_card,
+        }.items():
+            if value := self.value(name):
+                reclaims = reclaims.filter(narrow(self.access, value))
+        for name in ("state", "made_by"):
+            if value := self.value(name):
+                reclaims = reclaims.filter(**{name: value})
+        clock = "wall_at" if self.value("clock") == "wall" else "at"
+        if since := self.moment("from"):
+            reclaims = reclaims.filter(**{f"{clock}__gte": since})
+        if until := self.moment("to"):
+            reclaims = reclaims.filter(**{f"{clock}__lt": until})
+        return reclaims
+
 
 _OTHERS_SECONDS = 10.0
 
@@ -89,7 +167,6 @@ def reclaims(this: Page) -> HttpResponse:
 
 
 def _nothing(this: Page) -> str:
-    """What an empty picture says where sessions ran."""
     if this.cluster.session_id is None:  # type: ignore[attr-defined]  # annotated
         return ""
     if this.access.everything:
@@ -99,7 +176,6 @@ def _nothing(this: Page) -> str:
 
 @page()
 def taken(this: Page) -> HttpResponse:
-    """The data of the chart: a day by the cluster's clock, from the database for each reader."""
     cluster, since = this.cluster, pictured_since(this.cluster)
     rows = taken_by_hour(this.access, cluster, since)
     hours = reclaims_figure.hours_from(since, cluster.clock())
@@ -133,7 +209,6 @@ def day(this: Page) -> HttpResponse:
 
 
 def _line(this: Page, rows: list[Reclaim]) -> str:
-    """What this page of the history adds up to: gangs and work of the same gangs, those in the reader's sight."""
     if not rows:
         return ""
     fallen = [victim for row in rows for victim in row.victim_rows]  # type: ignore[attr-defined]
@@ -203,7 +278,6 @@ class Balance:
 
 
 def balance(reclaim: Reclaim) -> list[Balance]:
-    """One pair of bars for each card type. What was needed may be "A or B" while one of them was freed."""
     if is_hidden(reclaim.needed) or is_hidden(reclaim.freed):
         return []
     needed, freed = cards_of(reclaim.needed), cards_of(reclaim.freed)
@@ -235,9 +309,7 @@ def balance(reclaim: Reclaim) -> list[Balance]:
 
 @page(section="reclaims", topics="sessions reclaims")
 def reclaim(this: Page, pk: int) -> HttpResponse:
-    row = reclaims_with_victims(this.access).defer(None).filter(cluster=this.cluster, pk=pk).first()
-    if row is None:
-        raise Http404
+    row = get_object_or_404(reclaims_with_victims(this.access).defer(None), cluster=this.cluster, pk=pk)
     _redact(this, row)
     own_queues = None if this.access.everything else own_queue_ids(this.access)
     made_it = own_queues is None or row.queue_id in own_queues

@@ -1,5 +1,3 @@
-"""What would help a waiting gang, and what it lacks where nothing that was tried does."""
-
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
@@ -92,11 +90,6 @@ _LACKING: dict[str, Sentences] = {
 
 
 def remedy_sentence(remedy: Numbers, *, admitted: bool = False, more: int = 0) -> str:
-    """The smallest single change that a session has shown to help.
-
-    Args:
-        admitted: to admit it, it has no pods yet. more: it runs, and so many more pods of it would start.
-    """
     change = remedy.get("change")
     if more:
         lead = ngettext("%(n)s more pod of it would start", "%(n)s more pods of it would start", more)
@@ -137,10 +130,6 @@ _ON_ITS_WAY = frozenset({"WaitingForReclaim", "BackingOff", "PendingEvaluation"}
 
 
 def no_remedy_sentence(code: str, numbers: Numbers, queue: str = "") -> str:
-    """What is said where none of the changes that were tried helps; empty where the reason itself says what to do.
-
-    ``queue``: the gang's own, whose quota it may lack.
-    """
     if code in _OF_THE_GANG or code in _ON_ITS_WAY:
         return ""
     lacks = lacking(code, numbers, queue)
@@ -150,7 +139,6 @@ def no_remedy_sentence(code: str, numbers: Numbers, queue: str = "") -> str:
 
 
 def lacking(code: str, numbers: Numbers, queue: str) -> str:
-    """Of what how much is missing, and where; a sentence that goes on behind a colon. Empty where no figure says it."""
     figures = figures_of(numbers)
     short, resource = numbers.get("short"), numbers.get("resource")
     if not short:
@@ -163,10 +151,6 @@ def lacking(code: str, numbers: Numbers, queue: str) -> str:
 
 
 def in_the_way(code: str, numbers: Numbers, *, services: float, first: str, waits_first: bool) -> list[str]:
-    """Why nothing helps. ``first``: who gets what the end of another gang frees; without a name, one of another tenant.
-
-    ``services``: how much of what it lacks inference holds.
-    """
     resource, lines = numbers.get("resource"), []
     if services:
         words = _(

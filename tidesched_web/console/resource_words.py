@@ -1,5 +1,3 @@
-"""Amounts of what is asked for, cards, CPU, memory and the others, as a person reads them."""
-
 from django.utils.translation import gettext as _
 
 from tidesched_web.common.card_names import card_label
@@ -25,7 +23,6 @@ def in_bytes(resource: str) -> bool:
 
 
 def resource_amount(resource: str | None, value: float | None) -> str:
-    """A figure of a reason in human units: cards as counts, CPU in cores, memory in GiB."""
     if value is None:
         return "–"
     if resource == "cpu":
@@ -42,6 +39,5 @@ def how_many(resource: str | None, value: float) -> int:
 
 
 def counted(resource: str | None, amount: float) -> str:
-    """An amount with what it counts: "4 × H200", "8 CPU cores", "64 GiB memory"."""
     sign = " " if resource in ("cpu", "pods") or (resource and in_bytes(resource)) else " × "
     return f"{resource_amount(resource, amount)}{sign}{resource_label(resource)}"

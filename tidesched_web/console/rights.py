@@ -1,7 +1,4 @@
-"""Who may open a page that changes something; the services do not ask, so every such view asks here first.
-
-And what a page says to a reader for whom it has no such button: who may do it, and where to see whom to ask.
-"""
+"""Who may open a page that changes something; the services do not ask, so every such view asks here first."""
 
 from __future__ import annotations
 
@@ -25,8 +22,6 @@ def manages(access: Access, tenant_id: int | None) -> bool:
 
 
 class Refused(PermissionDenied):
-    """The page is not for this reader; its 403 says for whom it is."""
-
     def __init__(self, limit: Limit | None) -> None:
         super().__init__()
         self.limit = limit
@@ -67,8 +62,6 @@ def need_writer(this: Page) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Limit:
-    """Who may do what the reader may not. ``tenant``: the one whose admins may, too."""
-
     text: str
     tenant: Tenant | None = None
 
@@ -78,11 +71,7 @@ _ACTS = {ChangeState.WAITING: Act.APPROVE, ChangeState.DRAFT: Act.APPLY, ChangeS
 
 
 def limit_of(access: Access, whose: str, tenant: Tenant | None = None) -> Limit | None:
-    """Whom to ask for what the reader may not do; None where they may.
-
-    ``whose``: of a ``tenant``'s admins (without one, the platform's), of ``writers`` (the admins of any tenant), or of
-    the ``platform`` alone.
-    """
+    """``whose``: of a ``tenant``'s admins (none: platform), of ``writers`` (any tenant's), or of the ``platform``."""
     if access.administers:
         return None
     if whose == "writers":
@@ -95,6 +84,5 @@ def limit_of(access: Access, whose: str, tenant: Tenant | None = None) -> Limit 
 
 
 def limit_of_change(access: Access, change: QuotaChange) -> Limit | None:
-    """Why the reader may neither apply, approve nor roll back a change: by the rule that refuses it, in its words."""
     refused = refusal(change, access, _ACTS.get(ChangeState(change.state), Act.ROLL_BACK))
     return Limit(refused.message) if refused is not None and refused.code == "permission_denied" else None

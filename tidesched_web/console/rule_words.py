@@ -1,5 +1,3 @@
-"""The engine's rules and the refusals of nodes, closed lists, in the reader's language."""
-
 from collections.abc import Mapping
 from typing import Any
 
@@ -126,7 +124,6 @@ NODE_REFUSALS: dict[NodeRefusal, Promise] = {
 
 
 def rule_text(rule: str) -> str:
-    """A rule in the reader's language, as a sentence begins; one of a plugin of one's own as it is."""
     text = _translated(rule)
     return text if text == rule and rule_of_text(rule) is None else text[:1].upper() + text[1:]
 
@@ -141,7 +138,6 @@ def _translated(text: str) -> str:
 
 
 def _shown(name: str, value: str) -> str:
-    """What a rule speaks of: a service type by its name here, a reason within it translated too."""
     if name == "kind":
         return str(KINDS.get(value, value))
     if name == "what":
@@ -150,14 +146,12 @@ def _shown(name: str, value: str) -> str:
 
 
 def node_refusals(numbers: Mapping[str, Any]) -> list[tuple[str, int]]:
-    """How many nodes said no and why, the most frequent first."""
     nodes: Mapping[str, int] = numbers.get("nodes") or {}
     ordered = sorted(nodes.items(), key=lambda item: (-item[1], item[0]))
     return [(refusal_text(key), number) for key, number in ordered]
 
 
 def refusal_text(key: str) -> str:
-    """One refusal: of the list, of an amount, or of a plugin of one's own in its own words."""
     try:
         return str(NODE_REFUSALS[NodeRefusal(key)])
     except ValueError:

@@ -1,5 +1,3 @@
-"""What holds for a whole cluster's quota or a whole tenant's: over-commit, and approval by a second person."""
-
 from django.http import HttpResponse
 from django.shortcuts import redirect
 from django.urls import reverse
@@ -7,7 +5,7 @@ from django.utils.translation import gettext as _
 
 from tidesched_web.changes.documents import RULES
 from tidesched_web.changes.tree_document import key_of
-from tidesched_web.console.edit_pages import edit_page
+from tidesched_web.console.edit_pages import edit_page, trail_of
 from tidesched_web.console.forms.edit import ReasonForm
 from tidesched_web.console.forms.rules import RulesForm
 from tidesched_web.console.intent import carried
@@ -30,16 +28,9 @@ def rules(this: Page) -> HttpResponse:
     }
     form = RulesForm(this.request.POST or None, initial=start)
     done = _("The rules are saved and hold from now on.")
-    if (
-        this.request.method == "POST"
-        and form.is_valid()
-        and carried(this, form, {RULES: form.document()}, key=RULES, done=done)
-    ):
+    if form.is_valid() and carried(this, form, {RULES: form.document()}, key=RULES, done=done):
         return redirect("console:quota_tree", cluster.slug)
-    trail = [
-        (cluster.name, reverse("console:cluster_overview", args=[cluster.slug])),
-        (_("Quota tree"), reverse("console:quota_tree", args=[cluster.slug])),
-    ]
+    trail = trail_of(this, _("Quota tree"), "quota_tree")
     return edit_page(this, "rules/rules.html", form, title=_("Rules of the tree"), submit=_("Save"), trail=trail)
 
 
@@ -57,12 +48,9 @@ def tenant_approval(this: Page, tenant: str) -> HttpResponse:
         if asks
         else _("Changes of the quota of %(name)s are applied without the approval of a second person from now on.")
     ) % {"name": found.name}
-    if this.request.method == "POST" and form.is_valid() and carried(this, form, edits, key=key, done=done):
+    if form.is_valid() and carried(this, form, edits, key=key, done=done):
         return redirect("console:tenant", found.slug)
-    trail = [
-        (_("Tenants"), reverse("console:tenants")),
-        (found.name, reverse("console:tenant", args=[found.slug])),
-    ]
+    trail = [(_("Tenants"), reverse("console:tenants")), (found.name, reverse("console:tenant", args=[found.slug]))]
     text = _("Ask for approval in %(name)s?") if asks else _("No longer ask for approval in %(name)s?")
     return edit_page(
         this,

@@ -1,5 +1,3 @@
-"""Search by name over what the reader sees, and over the pages; one hit is opened at once."""
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any

@@ -1,5 +1,3 @@
-"""Sessions: how long they take, what they decided and what came of it."""
-
 import datetime as dt
 from typing import Any
 
@@ -50,7 +48,6 @@ PARTS = "engine."
 
 
 def steps_of(timings: dict[str, float], *, parts: bool = False) -> dict[str, float]:
-    """The steps in the order in which they ran, or the parts of one."""
     known = [f"{PARTS}{action}" for action in ACTIONS] if parts else list(ORDER)
     steps = [step for step in timings if step.startswith(PARTS) is parts]
     return {
@@ -60,7 +57,6 @@ def steps_of(timings: dict[str, float], *, parts: bool = False) -> dict[str, flo
 
 
 def total_ms(session: Session) -> float:
-    """How long a session took: the sum of its steps."""
     return sum(steps_of(session.timings_ms).values())
 
 

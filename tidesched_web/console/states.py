@@ -1,8 +1,4 @@
-"""The states that a person sees: one word, one icon and one tone each, the same on every page.
-
-The words come from the models' choices; a tone is a CSS class of `static/css/console.css`. An icon always stands beside
-the word, so no state is shown by its colour alone.
-"""
+"""An icon always stands beside the word, so no state is shown by its colour alone."""
 
 from dataclasses import dataclass
 

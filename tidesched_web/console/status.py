@@ -1,5 +1,3 @@
-"""The parts of TideSched: whether all work, which processes move on or were replaced, and what was pushed last."""
-
 import datetime as dt
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -104,7 +102,6 @@ def _verdict(parts: Sequence[Part]) -> tuple[str, str, str]:
 
 
 def _versions() -> list[tuple[str, str]]:
-    """The installation's parts and their versions; nothing for one that does not answer."""
     database = divmod(getattr(connection, "pg_version", 0), 10_000)
     return [
         ("TideSched", settings.VERSION),

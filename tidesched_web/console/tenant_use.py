@@ -1,10 +1,9 @@
-"""A tenant's use over time in one cluster, as the chart of its home and as card-hours in a file."""
-
 import datetime as dt
 from collections.abc import Iterable
 
 import plotly.graph_objects as go
 from django.http import Http404, HttpResponse
+from django.shortcuts import get_object_or_404
 from django.urls import reverse
 from django.utils import timezone
 from django.utils.translation import gettext as _
@@ -79,9 +78,7 @@ def tenant_use_data(this: Page, tenant: str) -> HttpResponse:
 
 @page()
 def tenant_hours(this: Page, tenant: str) -> HttpResponse:
-    found = visible_tenants(this.access).filter(slug=tenant).first()
-    if found is None:
-        raise Http404
+    found = get_object_or_404(visible_tenants(this.access), slug=tenant)
     cluster = this.cluster
     periods = card_hours([found.pk], [cluster])[found.pk, cluster.pk].values()
     header = [

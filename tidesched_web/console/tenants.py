@@ -1,8 +1,6 @@
-"""Tenants: who the cards are for."""
-
 from django.contrib import messages
-from django.http import Http404, HttpResponse
-from django.shortcuts import redirect
+from django.http import HttpResponse
+from django.shortcuts import get_object_or_404, redirect
 from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
@@ -32,12 +30,8 @@ def tenants(this: Page) -> HttpResponse:
 
 
 def tenant_of(this: Page, slug: str) -> Tenant:
-    """The tenant of an address, or 404; with its counts and limits, in one query."""
-    found = with_limits(tenants_listed(this.access), "tenant").filter(slug=slug).first()
-    if found is None:
-        raise Http404
-    tenant: Tenant = found
-    return tenant
+    found: Tenant = get_object_or_404(with_limits(tenants_listed(this.access), "tenant"), slug=slug)
+    return found
 
 
 @page(section="tenants")
@@ -90,11 +84,7 @@ def tenant_edit(this: Page, tenant: str) -> HttpResponse:
     need_admin_of(this, found.pk)
     start = {"name": found.name, "description": found.description, "version": found.version}
     form = TenantEditForm(this.request.POST or None, initial=start)
-    if (
-        this.request.method == "POST"
-        and form.is_valid()
-        and form.saved(services.update_tenant, tenant=found, **form.values(), actor=this.access.actor)
-    ):
+    if form.is_valid() and form.saved(services.update_tenant, tenant=found, **form.values(), actor=this.access.actor):
         messages.success(this.request, _("The changes are saved."))
         return redirect("console:tenant", found.slug)
     back = (found.name, reverse("console:tenant", args=[found.slug]))
@@ -108,11 +98,7 @@ def tenant_delete(this: Page, tenant: str) -> HttpResponse:
     found = tenant_of(this, tenant)
     need_administrator(this)
     form = ReasonForm(this.request.POST or None, initial={"version": found.version})
-    if (
-        this.request.method == "POST"
-        and form.is_valid()
-        and form.saved(services.delete_tenant, tenant=found, **form.values(), actor=this.access.actor)
-    ):
+    if form.is_valid() and form.saved(services.delete_tenant, tenant=found, **form.values(), actor=this.access.actor):
         messages.success(this.request, _("Tenant %(name)s is deleted.") % {"name": found.name})
         return redirect("console:tenants")
     back = (found.name, reverse("console:tenant", args=[found.slug]))

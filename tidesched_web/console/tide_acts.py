@@ -1,5 +1,3 @@
-"""What people do to a tide plan beside editing it: switch it on or off, take its cards back now, delete it."""
-
 import datetime as dt
 from typing import Any
 
@@ -45,7 +43,6 @@ def switch(this: Page, name: str) -> HttpResponse:
 @takes_forms
 @page(section="tide_plans")
 def take_back(this: Page, name: str) -> HttpResponse:
-    """End the open layers of a plan until they open the next time: what they lend is the lender's again."""
     row = plan_named(this, name)
     need_plan_writer(this)
     own, now = tide.plan_of(row.name, document_of(row)), this.cluster.clock()
@@ -87,7 +84,8 @@ def _confirm(
     if this.request.method == "POST":
         if this.request.POST.get("act") == "review":
             try:
-                return _review(this, edits, reason)
+                draft = changes.draft(cluster=this.cluster, edits=edits, access=this.access, reason=reason, once=True)
+                return redirect("console:change", this.cluster.slug, draft.pk)
             except DomainError as refused:
                 error = refused.message
         elif not reason:
@@ -109,17 +107,8 @@ def _confirm(
     return this.render(template, context | (more or {}), status=412 if meanwhile else 400 if error else 200)
 
 
-def _review(this: Page, edits: dict[str, Any], reason: str) -> HttpResponse:
-    change = changes.draft(cluster=this.cluster, edits=edits, access=this.access, reason=reason, once=True)
-    return redirect("console:change", this.cluster.slug, change.pk)
-
-
 def _would_turn(this: Page, row: TidePlan) -> list[dict[str, Any]]:
-    """The figures once the plan is switched: base, now and then, under the other plans that are on.
-
-    Those that its open layers are about, also where they stay: what inference uses, or another plan, keeps them. They
-    are the same ones when the layers that are open now are ended: others of the plan do not count at this moment.
-    """
+    """The figures that its open layers are about also where they stay: inference or another plan may keep them."""
     own = tide.plan_of(row.name, document_of(row))
     queues = [queue for queue in queues_in_sight(this) if queue.name in tide.touched([own])]
     base = {queue.name: card_quota_of(queue) for queue in queues}

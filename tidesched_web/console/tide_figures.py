@@ -1,5 +1,3 @@
-"""The figures of the overview as a reader sees them: each with its trend, and a sentence on where the tide is."""
-
 import datetime as dt
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -33,11 +31,6 @@ def shown(
     stopped: bool = False,
     whole: bool = True,
 ) -> list[Figure]:
-    """Up to six figures; nothing where no session has counted cards.
-
-    ``gangs`` are those in the reader's sight, cards those of the cluster. ``stopped``: nothing is sent to the cluster.
-    ``whole``: the reader sees all gangs.
-    """
     if found.now is None:
         return []
     figures = _figures_now(found.now, found.earlier, gangs=gangs, stopped=stopped, whole=whole)
@@ -61,7 +54,7 @@ def _figures_now(now: Moment, earlier: Moment | None, *, gangs: int, stopped: bo
         Figure(
             _("Cards in use"),
             f"{amounts.number(round(now.utilisation))} %",
-            _trend(now.utilisation, earlier.utilisation if earlier else None, _points),
+            _trend(now.utilisation, earlier.utilisation if earlier else None, lambda n: ngettext("point", "points", n)),
             _("%(used)s of %(total)s physical cards")
             % {"used": amounts.number(round(now.used)), "total": amounts.number(round(now.total))},
             "nodes",
@@ -79,7 +72,7 @@ def _figures_now(now: Moment, earlier: Moment | None, *, gangs: int, stopped: bo
         Figure(
             _("Gangs that wait") if whole else _("Your gangs that wait"),
             amounts.number(gangs),
-            _trend(now.waiting, earlier.waiting if earlier else None, _cards) if whole else "",
+            _trend(now.waiting, earlier.waiting if whole and earlier else None, lambda n: ngettext("card", "cards", n)),
             _("for %(cards)s physical cards") % {"cards": waiting}
             if whole
             else _("the gangs of all tenants wait for %(cards)s physical cards") % {"cards": waiting},
@@ -119,7 +112,6 @@ def sentence(found: Figures, now: dt.datetime) -> str:
 
 
 def peak_line(found: Figures) -> str:
-    """When inference last peaked and how high; nothing where the day had no tide."""
     peak = found.last_peak()
     if peak is None or found.now is None:
         return ""
@@ -131,16 +123,7 @@ def peak_line(found: Figures) -> str:
     }
 
 
-def _points(n: int) -> str:
-    return ngettext("point", "points", n)
-
-
-def _cards(n: int) -> str:
-    return ngettext("card", "cards", n)
-
-
 def _trend(now: float, earlier: float | None, unit: Callable[[int], str] | None = None) -> str:
-    """The difference to the same hour yesterday; empty where that is not known."""
     if earlier is None:
         return ""
     difference = round(now) - round(earlier)

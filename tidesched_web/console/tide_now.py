@@ -1,5 +1,3 @@
-"""What each queue of a tide plan has now, what it would have if that were switched, and why a layer lends nothing."""
-
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -31,10 +29,7 @@ Waits = Mapping[tuple[int, str], Mapping[str, int]]
 
 @dataclass(frozen=True, slots=True)
 class QueueNow:
-    """One figure of a plan. ``now``: what the cluster was sent; ``otherwise``: if the plan were switched.
-
-    ``used`` in milli-cards. ``why`` says of an open layer what became of it.
-    """
+    """``now``: what the cluster was sent; ``otherwise``: if the plan were switched. ``used`` in milli-cards."""
 
     queue: Queue
     card: str
@@ -59,7 +54,6 @@ class _Figure:
 
     @property
     def waits_for_inference(self) -> bool:
-        """Whether a raise is held back: the cluster has what holds now, and inference still uses what others get."""
         return self.base < self.due > self.now and self.queue.sync_state == SyncState.IN_STEP
 
 
@@ -107,7 +101,6 @@ def queues_now(this: Page, row: TidePlan, own: tide.Plan, queues: list[Queue]) -
 
 
 def _why(figure: _Figure, waits: Waits, trains: list[int], *, everything: bool) -> list[str]:
-    """What became of an open layer's figure, in sentences; nothing where all of it is as the layer says."""
     said = [*_sent(figure)]
     if figure.alone != figure.wanted:
         said.append(_("Another plan that is open now decides this figure."))
@@ -119,7 +112,6 @@ def _why(figure: _Figure, waits: Waits, trains: list[int], *, everything: bool) 
 
 
 def _sent(figure: _Figure) -> list[str]:
-    """Why the cluster does not have the figure yet."""
     if figure.queue.sync_state == SyncState.FAILED:
         text = _("The cluster does not take what was sent: %(error)s")
         return [text % {"error": figure.queue.sync_error}]
@@ -131,7 +123,6 @@ def _sent(figure: _Figure) -> list[str]:
 
 
 def _lends(figure: _Figure, waits: Waits, trains: list[int], *, everything: bool) -> list[str]:
-    """What a queue gives up, what it keeps of that, and who could take it."""
     meant, lent, said = figure.base - figure.wanted, max(0, figure.base - figure.now), []
     if figure.due > figure.wanted:
         text = _(
@@ -184,7 +175,6 @@ def _gets(figure: _Figure, waits: Waits) -> list[str]:
 
 
 def _wait_line(reasons: Mapping[str, int], figure: _Figure, **within: str) -> str:
-    """ "3 gangs wait for H200: Waits for quota 2, Cards are scattered 1.", as a link to them in the list of gangs."""
     gangs = sum(reasons.values())
     titles = {code: reason_words.reason_title(code) if code else _("no reason yet") for code in reasons}
     named = listed(f"{titles[code]} {amounts.number(n)}" for code, n in reasons.items())

@@ -1,5 +1,3 @@
-"""Tide plans: what they make of the quota now and over the week, and the editor. Written as changes like any other."""
-
 import datetime as dt
 from collections.abc import Mapping
 from typing import Any
@@ -53,7 +51,6 @@ FIELDS = ("position", "time_zone", "enabled", "exceptions", "layers")
 
 
 def rest_on(row: TidePlan, form: PlanForm, said: str) -> None:
-    """Keep what was typed, say where it differs from ``row``, and be of its version."""
     typed, _faults = tide_document.canonical(form.document())
     there = document_of(row)
     form.meanwhile, form.version = Meanwhile(said), row.version
@@ -64,9 +61,7 @@ def rest_on(row: TidePlan, form: PlanForm, said: str) -> None:
             form.meanwhile.both.append(Figure(change_words.field_name(field), now, mine))
 
 
-# So many spared gangs are named at most.
 SPARED = 100
-# So many of the newest steps stand on the page of their plan.
 STEPS = 10
 DAYS = list(zip(tide.WEEKDAYS, WEEKDAY_NAMES, strict=True))
 
@@ -101,7 +96,6 @@ def plans(this: Page) -> HttpResponse:
 
 
 def _cool_down(this: Page) -> dict[str, Any]:
-    """The cool-down that the policy sets, and the gangs in sight that it spares now, by their queues."""
     ruling = ruling_policy(this.cluster)
     gangs = list(spared_gangs(this.access, this.cluster).defer("manifest")[: SPARED + 1])
     shown = gangs[:SPARED]
@@ -146,7 +140,6 @@ def _line(rows: list[TidePlan], turned: list[dict[str, Any]], open_now: tide.Ope
 
 
 def _week(this: Page, name: str, document: Mapping[str, Any], queues: list[Queue], text: str = "") -> Week:
-    """The week under the plan as if it were on, together with the others that are."""
     shown = tide.plan_of(name, document)
     base = {queue.name: card_quota_of(queue) for queue in queues}
     kinds = {queue.name: queue.service_type for queue in queues}
@@ -191,21 +184,16 @@ def plan(this: Page, name: str) -> HttpResponse:
             "line": _plan_line(own, row.enabled, now),
             "figures": queues_now(this, row, own, queues),
             "open_now": row.enabled and bool(tide.open_layers([own], now)),
-            "ended": _ended(own, now) if row.enabled else [],
+            "ended": [
+                {"name": own.layers[one.layer].name or _("layer %(n)s") % {"n": one.layer + 1}, "ended": one}
+                for one in (tide.ended_layers(own, now) if row.enabled else ())
+            ],
             "refused": _switch_refused(this, row) if not row.enabled and this.access.administers else "",
         },
     )
 
 
-def _ended(own: tide.Plan, now: dt.datetime) -> list[dict[str, Any]]:
-    return [
-        {"name": own.layers[one.layer].name or _("layer %(n)s") % {"n": one.layer + 1}, "ended": one}
-        for one in tide.ended_layers(own, now)
-    ]
-
-
 def _switch_refused(this: Page, row: TidePlan) -> str:
-    """Why a plan that is off could not be switched on as it stands; nothing where it could."""
     edits = {key_of("tide-plan", row.name): {"enabled": True}}
     try:
         errors = changes.check(cluster=this.cluster, edits=edits, access=this.access)["errors"]
@@ -229,7 +217,6 @@ def _plan_line(own: tide.Plan, enabled: bool, now: Any) -> str:
 
 @page(section="tide_plans")
 def preview(this: Page, name: str) -> HttpResponse:
-    """The plan's quota over a week against what was in use at each hour of the week in the past."""
     row = plan_named(this, name)
     queues = queues_in_sight(this)
     own = tide.plan_of(name, document_of(row))
@@ -331,7 +318,6 @@ def _show_editor(this: Page, row: TidePlan | None, form: PlanForm, *, status: in
 
 
 def _week_of_form(this: Page, form: PlanForm, queues: list[Queue]) -> dict[str, Any]:
-    """The week as the form stands, without what is not whole yet, and what other plans turn in the same hours."""
     document, _faults = tide_document.canonical(form.document())
     if not document["layers"]:
         return {"week": None, "overlaps": []}
@@ -363,7 +349,6 @@ def week_of_draft(this: Page) -> HttpResponse:
 
 
 def _next_step(this: Page, row: TidePlan, own: tide.Plan, queues: list[Queue]) -> dict[str, Any]:
-    """When a layer opens or closes next, and what it makes of each figure; of a plan that is off, as if it were on."""
     moment = tide.next_change([own], this.cluster.clock())
     if moment is None:
         return {}

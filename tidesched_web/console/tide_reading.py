@@ -1,5 +1,3 @@
-"""What the pages of tide plans read in the same way: the plans and queues in sight, and figures that differ."""
-
 import datetime as dt
 from collections.abc import Collection, Mapping
 from typing import Any
@@ -25,7 +23,6 @@ MOST_STEPS = 8
 
 
 def plans_in_sight(this: Page) -> list[TidePlan]:
-    """The plans that the reader sees, with the layers that they may see; read once for each request."""
     read: list[TidePlan] | None = getattr(this, "tide_plans", None)
     if read is not None:
         return read
@@ -50,7 +47,6 @@ def others_on(this: Page, name: str) -> list[tide.Plan]:
 
 
 def overlaps_in_sight(this: Page, about: str | None = None, draft: Mapping[str, Any] | None = None) -> list[Overlap]:
-    """Figures in sight that two plans turn in the same hours; ``draft`` stands for the plan ``about``."""
     documents = {row.name: document_of(row) for row in plans_in_sight(this)}
     if about is not None and draft is not None:
         documents[about] = dict(draft)
@@ -70,7 +66,6 @@ def need_plan_writer(this: Page) -> None:
 def changed_figures(
     base: tide.Quota, now: tide.Quota, then: tide.Quota, also: Collection[tuple[str, str]] = ()
 ) -> list[dict[str, Any]]:
-    """The figures that are others then; those of ``also`` (queue, card) although they stay."""
     return [
         {"queue": queue, "card": card, "base": cards.get(card, 0), "now": before, "then": after}
         for queue, cards in base.items()
@@ -89,13 +84,11 @@ def open_figures(own: tide.Plan, open_now: tide.Open) -> set[tuple[str, str]]:
 
 
 def edited_plans(edits: Mapping[str, Any]) -> list[str]:
-    """The tide plans that a change edits; nothing where it edits something else too."""
     names = [parts_of(key)[0] for key in edits if kind_of(key) == "tide-plan"]
     return names if len(names) == len(edits) else []
 
 
 def openings(this: Page, edits: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Of each plan that a change edits the next step that makes another figure: without the change and with it."""
     if not edited_plans(edits):
         return []
     found = []

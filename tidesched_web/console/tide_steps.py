@@ -1,18 +1,48 @@
-"""What the steps of the tide plans did: which figure was set when, from what to what, and what the cluster answered."""
-
+from collections.abc import Iterable
 from operator import attrgetter
 
-from django.http import HttpResponse
+from django import forms
+from django.db.models import QuerySet
+from django.http import HttpResponse, QueryDict
 from django.utils.translation import gettext as _
-from django.utils.translation import ngettext
+from django.utils.translation import gettext_lazy, ngettext
 
 from tidesched_web.console import amounts
 from tidesched_web.console.export import csv_list
-from tidesched_web.console.forms.tide_steps import TideStepFilter
+from tidesched_web.console.forms.bounded import BoundedFilterForm
+from tidesched_web.console.forms.filters import some_or_any
 from tidesched_web.console.page import Page, page
 from tidesched_web.console.paging import paged
 from tidesched_web.quota.models import TideAnswer, TideStep
 from tidesched_web.quota.tide_selectors import visible_tide_plans, visible_tide_steps
+
+
+class TideStepFilter(BoundedFilterForm):
+    plan = forms.ChoiceField(label=gettext_lazy("Plan"))
+    queue = forms.CharField(label=gettext_lazy("Queue"), max_length=63)
+    answer = forms.ChoiceField(label=gettext_lazy("Cluster"), choices=some_or_any(TideAnswer.choices))
+
+    def __init__(self, data: QueryDict, plans: Iterable[str]) -> None:
+        self.plans = list(plans)
+        super().__init__(data)
+
+    def is_valid(self) -> bool:
+        self.fields["plan"].choices = some_or_any((name, name) for name in self.plans)  # type: ignore[attr-defined]
+        return super().is_valid()
+
+    def apply(self, steps: QuerySet[TideStep]) -> QuerySet[TideStep]:
+        if plan := self.value("plan"):
+            steps = steps.filter(plans__contains=[plan])
+        if queue := self.value("queue"):
+            steps = steps.filter(queue__name__icontains=queue)
+        if answer := self.value("answer"):
+            steps = steps.filter(answer=answer)
+        if since := self.moment("from"):
+            steps = steps.filter(at__gte=since)
+        if until := self.moment("to"):
+            steps = steps.filter(at__lt=until)
+        return steps
+
 
 _COLUMNS = ("card", "before", "after", "wanted", "answer", "message")
 

@@ -1,5 +1,3 @@
-"""A week of quota by the clock, as bands: one row for each queue × card that plans touch, positions in percent."""
-
 import contextlib
 import datetime as dt
 from collections.abc import Callable, Mapping, Sequence
@@ -92,7 +90,6 @@ class Week:
 
 
 def monday_of(text: str, zone: ZoneInfo, now: dt.datetime) -> dt.date:
-    """The Monday of a week such as 2026-W45; of this week for anything else."""
     with contextlib.suppress(ValueError):
         monday = dt.datetime.strptime(f"{text}-1 +0000", "%G-W%V-%u %z").date()
         if FIRST_YEAR < monday.year < LAST_YEAR:  # the week before and the one after are named, too
@@ -110,10 +107,7 @@ def week_of(
     text: str,
     now: dt.datetime,
 ) -> Week:
-    """The week that ``text`` names, under all ``plans``; rows are what ``shown`` touches.
-
-    A week with a change of clocks has 167 or 169 hours: positions are by the moments that pass, not by the dial.
-    """
+    """A week with a change of clocks has 167 or 169 hours: positions are by the moments that pass, not by the dial."""
     monday = monday_of(text, shown.zone, now)
     start = tide.instant(monday, 0, shown.zone)
     end = tide.instant(monday + WEEK, 0, shown.zone)

@@ -1,8 +1,6 @@
-"""Tokens for the REST API: one's own in the profile, and those of all accounts for platform admins."""
-
 from django.contrib import messages
-from django.http import Http404, HttpResponse
-from django.shortcuts import redirect
+from django.http import HttpResponse
+from django.shortcuts import get_object_or_404, redirect
 from django.urls import reverse
 from django.utils.translation import gettext as _
 
@@ -55,9 +53,7 @@ def all_tokens(this: Page) -> HttpResponse:
 @acts_by_post
 @page(section="account")
 def token_revoke(this: Page, pk: int) -> HttpResponse:
-    found: ApiToken | None = visible_tokens(this.user, this.access).filter(pk=pk).first()
-    if found is None:
-        raise Http404
+    found: ApiToken = get_object_or_404(visible_tokens(this.user, this.access), pk=pk)
     if services.revoke_token(token=found, actor=this.access.actor):
         text = _("The token %(name)s no longer works.") % {"name": found.name or f"{found.prefix}…"}
         messages.success(this.request, text)

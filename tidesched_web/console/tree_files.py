@@ -1,5 +1,3 @@
-"""The tree as a file: out as YAML or as a table, in as a change that is reviewed like any other."""
-
 from typing import Any
 
 from django.core.exceptions import PermissionDenied
@@ -23,7 +21,6 @@ from tidesched_web.console.page import Page, page
 YAML, CSV = "yaml", "csv"
 # A page shows at most so many lines of a difference; the review has them all.
 LINES_SHOWN = 200
-# What the sections of the file hold.
 _SECTIONS = {
     "rules": gettext_lazy("Rules"),
     "card-type": gettext_lazy("Card types"),
@@ -84,18 +81,9 @@ def tree_page(this: Page) -> HttpResponse:
 
 
 def _line_words(entry: dict[str, Any]) -> dict[str, str]:
-    """A line of the difference: its key and pointer as the file has them, with the words of the pages beside."""
-    kind, name = change_words.object_name(entry["object"])
-    said = change_words.figure_words(entry)
-    return {
-        "object": entry["object"],
-        "pointer": entry["field"],
-        "kind": kind,
-        "name": name,
-        "field": said["field"],
-        "before": said["before"],
-        "after": said["after"],
-    }
+    kind, _name = change_words.object_name(entry["object"])
+    words = {"object": entry["object"], "pointer": entry["field"], "kind": kind}
+    return words | change_words.figure_words(entry)
 
 
 def _text(this: Page) -> str:

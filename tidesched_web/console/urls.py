@@ -1,5 +1,3 @@
-"""The console's addresses. Everything about one cluster stands under its slug."""
-
 from django.urls import path
 
 from tidesched_web.console import (

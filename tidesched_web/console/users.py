@@ -1,10 +1,8 @@
-"""Accounts: who there is, invitations and new passwords, the role on the platform, switching off and on."""
-
 from allauth.account.adapter import get_adapter
 from django.conf import settings
 from django.contrib import messages
-from django.http import Http404, HttpRequest, HttpResponse
-from django.shortcuts import redirect, render
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
 from django.utils.cache import patch_cache_control
 from django.utils.translation import gettext as _
@@ -41,10 +39,7 @@ def users(this: Page) -> HttpResponse:
 
 def _user(this: Page, pk: int) -> User:
     need_whole_sight(this)
-    found = users_listed(this.access).filter(pk=pk).first()
-    if found is None:
-        raise Http404
-    return found
+    return get_object_or_404(users_listed(this.access), pk=pk)
 
 
 def _trail(found: User | None = None) -> list[tuple[str, str]]:
@@ -107,10 +102,8 @@ def user_edit(this: Page, pk: int) -> HttpResponse:
     names = ("first_name", "last_name", "email", "platform_role")
     start = {name: getattr(found, name) for name in names} | {"version": account_version(found)}
     form = UserForm(this.request.POST or None, initial=start)
-    if (
-        this.request.method == "POST"
-        and form.is_valid()
-        and form.saved(services.update_user, user=found, **form.values(), actor=this.access.actor, by=this.user.pk)
+    if form.is_valid() and form.saved(
+        services.update_user, user=found, **form.values(), actor=this.access.actor, by=this.user.pk
     ):
         messages.success(this.request, _("The changes are saved."))
         return redirect("console:user", found.pk)
@@ -125,12 +118,7 @@ def user_switch(this: Page, pk: int) -> HttpResponse:
     need_administrator(this)
     form = ReasonForm(this.request.POST or None, initial={"version": account_version(found)})
     act = services.deactivate_user if found.is_active else services.activate_user
-    values = form.values() if form.is_valid() else {}
-    if (
-        this.request.method == "POST"
-        and form.is_valid()
-        and form.saved(act, user=found, **values, actor=this.access.actor)
-    ):
+    if form.is_valid() and form.saved(act, user=found, **form.values(), actor=this.access.actor):
         text = _("%(user)s is switched off.") if found.is_active else _("%(user)s is switched on again.")
         messages.success(this.request, text % {"user": found.username})
         return redirect("console:user", found.pk)

@@ -19,7 +19,7 @@ from tidesched_web.clusters.kubernetes.client import MERGE_PATCH
 from tidesched_web.clusters.kubernetes.manifests import GROUP_NAME
 from tidesched_web.clusters.kubernetes.paths import EVENT, POD, POD_GROUP
 from tidesched_web.clusters.models import Cluster
-from tidesched_web.console.gang_timeline import timeline
+from tidesched_web.console.gangs import timeline
 from tidesched_web.engine.model import CardRequest, Pod, PodGroup, PodPhase, Snapshot
 from tidesched_web.scheduling.models import ObservedEviction, Reclaim, ReclaimVictim
 from tidesched_web.scheduling.pipeline import inputs, observed, sightings

@@ -1,5 +1,3 @@
-"""The layout that all figures share: unit on the axis, direct labels for a legend, hover for all series at a time."""
-
 import datetime as dt
 import unicodedata
 from typing import Any
@@ -17,10 +15,6 @@ FONT = (
 
 
 def layout(colours: Palette, *, unit: str, times: bool = False, **more: Any) -> go.Layout:
-    """A layout in the theme of the page. It has no buttons and no legend, and does not move.
-
-    ``times``: moments along it are in the reader's zone, and the axis names that.
-    """
     # The labels at the right end stand in the margin, which is as wide as the longest of them.
     widest = max(
         (_width(str(entry["text"])) for entry in more.get("annotations") or () if _in_margin(entry)), default=0
@@ -69,7 +63,6 @@ def _in_margin(entry: Any) -> bool:
 
 
 def _width(text: str) -> int:
-    """About how wide a label is, in pixels: a Chinese character is as wide as the font is high."""
     return round(sum(13 if unicodedata.east_asian_width(sign) in "WF" else 7.4 for sign in text))
 
 
@@ -93,10 +86,7 @@ def label(y: float, text: str, colour: str) -> dict[str, Any]:
 
 
 def spread(labels: list[dict[str, Any]], top: float, *, room: float = 0.075) -> list[dict[str, Any]]:
-    """Push labels apart that would overlap; `room` is the height of one as a share of the axis.
-
-    None is pushed above ``top``: what is beyond the axis is not drawn.
-    """
+    """``room`` is the height of a label as a share of the axis."""
     step, previous, ceiling = top * room, None, top
     in_order = sorted(labels, key=lambda item: item["y"])
     for entry in in_order:

@@ -57,12 +57,10 @@ DARK = Palette(
 
 
 def palette(theme: str) -> Palette:
-    """The palette of a theme; anything but "dark" is light."""
     return DARK if theme == "dark" else LIGHT
 
 
 def blended(pale: str, strong: str, share: float) -> str:
-    """The colour between two (``#rrggbb``), 0 = the pale one."""
     ends = [(int(pale[at : at + 2], 16), int(strong[at : at + 2], 16)) for at in (1, 3, 5)]
     return "#" + "".join(f"{round(low + (high - low) * share):02x}" for low, high in ends)
 

@@ -1,5 +1,3 @@
-"""Who has how much? A treemap of one card type: service type › tenant › project › queue, filled by the share in use."""
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -27,12 +25,10 @@ class Area:
 
     @property
     def fill(self) -> float:
-        """How strong its colour is: 0 where nothing is in use, then a quarter for each begun quarter of the quota."""
         return min(1.0, math.ceil(4 * self.used / self.quota) / 4) if self.leaf else 0.0
 
 
 def areas(rows: Sequence[Row]) -> list[Area]:
-    """Rows of one card type as areas: of what its queues have, so that each is the sum of what stands in it."""
     paths: dict[str, str] = {}
     quota: dict[str, float] = {}
     parents = {row.key: row.parent for row in rows}
@@ -57,7 +53,6 @@ def areas(rows: Sequence[Row]) -> list[Area]:
 
 
 def figure(found: Sequence[Area], theme: str) -> go.Figure:
-    """Draw it. Colour says the service type, its strength how much is in use, which stands in each area as words."""
     if not found:
         return go.Figure()
     colours = palette(theme)

@@ -1,7 +1,4 @@
-"""Which cards were taken back, and when? A bar for each hour of a day, stacked by card type.
-
-Cards of several types are added up, so all are physical ones: a slice or share is as high as its part of a card.
-"""
+"""Cards of several types are added up, so all are physical ones: a slice is as high as its part of a card."""
 
 import datetime as dt
 import zlib
@@ -26,10 +23,6 @@ Taken = Sequence[tuple[dt.datetime, str, float]]
 
 
 def by_card(taken: Taken) -> dict[str, dict[dt.datetime, float]]:
-    """Card type → hour → how many of it, that with the most physical cards first.
-
-    Beyond the first types all are one without a name, in physical cards.
-    """
     sums: dict[str, float] = {}
     for _hour, card, cards in taken:
         sums[card] = sums.get(card, 0) + cards * float(share_of_board(card))
@@ -47,17 +40,12 @@ def hours_from(since: dt.datetime, now: dt.datetime) -> list[dt.datetime]:
 
 
 def filter_of(hour: dt.datetime, card: str) -> str:
-    """The address parameters that show an hour's reclaims of a card in the table."""
     bounds = {"from": _local(hour), "to": _local(hour + HOUR)}
     return "?" + urlencode(bounds | ({"card": card} if card else {}))
 
 
 def look_of(card: str, known: Sequence[str], steps: Sequence[str]) -> tuple[str, str]:
-    """Colour and pattern of a card type: always the same ones, whatever else is in the picture.
-
-    By its place among the ``known`` card types of the cluster, which stays; one that left has a place by its name. The
-    last step is for all others together.
-    """
+    """By its place among the ``known`` types of the cluster, so it is the same in every picture."""
     if not card:
         return steps[-1], _SHAPES[-1]
     place = known.index(card) if card in known else len(known) + zlib.crc32(card.encode()) % 7
@@ -66,7 +54,6 @@ def look_of(card: str, known: Sequence[str], steps: Sequence[str]) -> tuple[str,
 
 
 def figure(hours: Sequence[dt.datetime], taken: Taken, theme: str, known: Sequence[str]) -> go.Figure:
-    """Draw it; a bar knows the filter of its hour and card. ``known``: the card types of the cluster as they came."""
     if not taken:
         return go.Figure()
     colours = palette(theme)

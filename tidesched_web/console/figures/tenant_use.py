@@ -1,5 +1,3 @@
-"""Was the tenant's quota enough? Inference and training of its queues on top of each other, under their quota."""
-
 import datetime as dt
 from collections.abc import Iterable, Sequence
 
@@ -24,7 +22,6 @@ def with_gaps(series: Iterable[TenantUse], moments: Sequence[TideMoment], now: d
 
 
 def figure(series: Sequence[TenantUse | None], theme: str, *, unit: str) -> go.Figure:
-    """Draw it; each stretch between gaps is a stack of its own, so that a gap stays empty."""
     colours = palette(theme)
     stretches = list(runs(series))
     if not stretches:

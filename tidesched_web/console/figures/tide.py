@@ -1,5 +1,3 @@
-"""Where in the tide are we? Inference and training under the hardware line, and below them what waits."""
-
 from collections.abc import Sequence
 from typing import Any
 
@@ -15,10 +13,6 @@ WAITING_SHARE, AIR = 0.22, 0.09
 
 
 def figure(series: Sequence[TideRow | None], theme: str, *, unit: str, quota: bool) -> go.Figure:
-    """Draw it: inference below (it rules), training on top, borrowed hatched, what is idle left free up to the line.
-
-    Each stretch between gaps is a stack of its own, so that a gap stays empty. ``quota``: with the inference quota.
-    """
     colours = palette(theme)
     stretches = list(runs(series))
     if not stretches:
@@ -62,7 +56,6 @@ def _labels(last: TideRow, colours: Palette, *, quota: bool) -> list[dict[str, A
 
 
 def _stretch(run: list[TideRow], number: int, colours: Palette, *, quota: bool) -> list[go.Scatter]:
-    """The lines and areas of one stretch. Training is hovered with all that it has, borrowed as a part of it."""
     x = [base.local(row.at) for row in run]
     hatched = {"shape": "/", "size": 6, "solidity": 0.35, "bgcolor": colours.training, "fgcolor": colours.borrowed_ink}
     striped = {"shape": "\\", "size": 6, "solidity": 0.5, "fgcolor": colours.foreign, "fillmode": "overlay"}

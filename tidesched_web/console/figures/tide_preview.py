@@ -1,5 +1,3 @@
-"""Would the plan have fitted? Quota by the hour of the week against what was in use at these hours in the past."""
-
 import datetime as dt
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -30,7 +28,6 @@ class Hour:
 
 
 def hours(row: Row, start: dt.datetime, demand: Mapping[int, HourOfWeek]) -> list[Hour]:
-    """The week in hours by the dial, the plan's figure at the beginning of each."""
     found = []
     for number in range(HOURS):
         # On the dial, as plotly and the quantiles have it; a band that begins later in the hour shows at the next.
@@ -51,7 +48,6 @@ def hours(row: Row, start: dt.datetime, demand: Mapping[int, HourOfWeek]) -> lis
 
 
 def figure(rows: Sequence[Hour], service_type: str, theme: str) -> go.Figure:
-    """Steps of the quota over the use of the past: half of the time, nine times in ten, at most."""
     colours = palette(theme)
     colour = colours.inference if service_type == "inference" else colours.training
     x = [row.at.strftime("%Y-%m-%d %H:%M") for row in rows]

@@ -1,5 +1,3 @@
-"""The tide as even samples of its step functions: all card types as physical cards, or one as it is counted."""
-
 import datetime as dt
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -17,10 +15,7 @@ SILENCE = dt.timedelta(minutes=15)
 
 @dataclass(frozen=True, slots=True)
 class TideRow:
-    """All cards that were asked for at one moment. ``training`` holds ``borrowed``: one meaning everywhere.
-
-    ``quota``: what inference might use by the clock; None where it was not recorded.
-    """
+    """``training`` holds ``borrowed``; ``quota`` is None where it was not recorded."""
 
     at: dt.datetime
     total: float
@@ -36,10 +31,6 @@ class TideRow:
 def silences(
     points: Sequence[TidePointRow | TideMoment], now: dt.datetime
 ) -> list[tuple[dt.datetime, dt.datetime | None]]:
-    """The times without sessions by the cluster's clock: after the first moment, before the second (None: up to now).
-
-    ``now`` is the wall's clock. O(points).
-    """
     moments = sorted({(point.wall_at, point.at) for point in points})
     found: list[tuple[dt.datetime, dt.datetime | None]] = [
         (at, following) for (wall, at), (next_wall, following) in pairwise(moments) if next_wall - wall > SILENCE
@@ -58,11 +49,7 @@ def rows(
     physical: bool = True,
     steps: int = MAX_POINTS,
 ) -> list[TideRow | None]:
-    """Sample the step functions of the card types at even times and add them up; None stands for a gap.
-
-    A card type counts from its first point on. Before the first point of all there is nothing, not zero. ``physical``:
-    a slice counts as the part of a card that it is.
-    """
+    """None stands for a gap; before the first point of all there is nothing, not zero."""
     ordered = sorted(points, key=lambda point: point.at)
     if not ordered or end <= start:
         return []

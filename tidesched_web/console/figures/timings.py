@@ -1,5 +1,3 @@
-"""How long do sessions take, and in which step? Stacked bars of the newest sessions, the present on the right."""
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -9,7 +7,6 @@ from django.utils.translation import gettext as _
 from tidesched_web.console.figures import base
 from tidesched_web.console.figures.palette import palette
 
-MAX_STEPS = 6
 _SHAPES = ("", "/", "x", "\\", ".", "-", "+")
 
 
@@ -20,7 +17,6 @@ class TimingRow:
 
 
 def step_word(step: str) -> str:
-    """What a step is called; an action of the policy keeps its name."""
     words = {
         "settle": _("settle"),
         "snapshot": _("snapshot"),
@@ -32,23 +28,11 @@ def step_word(step: str) -> str:
     return words.get(step, step)
 
 
-def top_steps(series: Sequence[TimingRow]) -> list[str]:
-    """The steps that take the most time over all sessions; the others are drawn as one."""
-    sums: dict[str, float] = {}
-    for row in series:
-        for step, value in row.steps.items():
-            sums[step] = sums.get(step, 0) + value
-    largest = sorted(sums, key=lambda step: (-sums[step], step))
-    kept = set(largest[: MAX_STEPS - 1] if len(largest) > MAX_STEPS else largest)
-    return [step for step in sums if step in kept]
-
-
 def figure(series: Sequence[TimingRow], theme: str) -> go.Figure:
-    """Draw it: a pattern for each step beside its colour, named on hover and in the table."""
     colours = palette(theme)
     if not series:
         return go.Figure()
-    steps = top_steps(series)
+    steps = dict.fromkeys(step for row in series for step in row.steps)
     x = [str(row.number) for row in series]
     traces = []
     for place, step in enumerate(steps):
@@ -70,9 +54,6 @@ def figure(series: Sequence[TimingRow], theme: str) -> go.Figure:
                 hovertemplate="%{y:,.1f}",
             )
         )
-    others = [sum(value for step, value in row.steps.items() if step not in steps) for row in series]
-    if any(others):
-        traces.append(go.Bar(x=x, y=others, name=_("other"), marker={"color": colours.text}, hovertemplate="%{y:,.1f}"))
     layout = base.layout(
         colours,
         unit=_("milliseconds"),

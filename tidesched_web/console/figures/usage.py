@@ -1,5 +1,3 @@
-"""Was the quota right? A queue's use of one card type as a step line against its quota."""
-
 import datetime as dt
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -21,7 +19,6 @@ class UsageRow:
 
 
 def figure(series: Sequence[UsageRow], service_type: str, theme: str) -> go.Figure:
-    """Draw it; the line of the quota has steps of its own."""
     colours = palette(theme)
     if not series:
         return go.Figure()

@@ -1,5 +1,3 @@
-"""Forms of the account pages: sign-in, password, profile."""
-
 from typing import Any
 
 from allauth.account.forms import LoginForm

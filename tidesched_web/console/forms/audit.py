@@ -1,5 +1,3 @@
-"""The filters of the audit log, under the names that the REST API gives them, and the forms of its segments."""
-
 import datetime as dt
 import re
 from collections.abc import Iterable
@@ -80,7 +78,6 @@ class AuditFilter(BoundedFilterForm):
         return entries
 
     def rest_parameters(self) -> dict[str, str]:
-        """The same filter in an address of the REST API, which writes the exports."""
         names = ("actor", "action", "object_type", "request_id", "cluster", "tenant", "q", "gang", "object_id")
         found = {name: self.value(name) for name in names}
         for name in ("from", "to"):

@@ -1,5 +1,3 @@
-"""Filters by moments, and with bounds of time under the names that the REST API gives them: `from` and `to`."""
-
 import datetime as dt
 from typing import Any
 
@@ -30,10 +28,7 @@ class MomentField(forms.DateTimeField):
 
 
 class MomentFilterForm(FilterForm):
-    """A filter form with moments, read and shown in the reader's zone, which the labels of their fields name."""
-
     def value(self, name: str) -> str:
-        """A moment as the reader reads it; the label of its field names the zone."""
         found = self.cleaned_data.get(name)
         if isinstance(found, dt.datetime):
             return reader_zone.to_the_minute(found) + reader_zone.other_zone(found)

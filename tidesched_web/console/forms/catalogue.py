@@ -1,5 +1,3 @@
-"""Forms and filters of card types, priority classes and namespace grants."""
-
 from collections.abc import Iterable
 from typing import Any
 
@@ -18,7 +16,6 @@ MOST = 1_000_000_000  # Kubernetes keeps higher values for itself
 
 
 def _names(text: str) -> list[str]:
-    """Names apart from each other by blanks, commas or lines; sorted, each once."""
     return sorted(set(text.replace(",", " ").split()))
 
 

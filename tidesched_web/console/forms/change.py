@@ -1,5 +1,3 @@
-"""The forms of a change: how it is applied, and a reason for what is done to it."""
-
 import datetime as dt
 from collections.abc import Iterator
 from typing import Any

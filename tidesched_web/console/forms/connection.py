@@ -1,5 +1,3 @@
-"""Forms of connections: a kubeconfig, address and token, or the own pod; and of a cluster's settings."""
-
 from typing import Any
 
 from django import forms
@@ -25,11 +23,6 @@ class ConnectionForm(EditForm):
     """One way of saying how a cluster is reached. What is secret is never filled in again."""
 
     def offered(self) -> Offered:
-        """What was given, checked.
-
-        Raises:
-            DomainError: it cannot be used; the field is named.
-        """
         raise NotImplementedError
 
 
@@ -98,8 +91,6 @@ class TokenForm(ConnectionForm):
 
 
 class OwnPodForm(ConnectionForm):
-    """The cluster that TideSched runs in needs no words."""
-
     def offered(self) -> Offered:
         return by_own_pod()
 
@@ -137,8 +128,6 @@ class ConnectForm(TakeForm):
 
 
 class RemoveForm(EditForm):
-    """Typing the name shows that it is this cluster that is meant."""
-
     name = forms.CharField(
         label=_("The cluster's name"), max_length=120, widget=forms.TextInput(attrs={"autocomplete": "off"})
     )

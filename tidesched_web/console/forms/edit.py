@@ -1,5 +1,3 @@
-"""What the forms that change something share: their look, the reason, and the service's refusals at their fields."""
-
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -32,11 +30,7 @@ def reason_field(*, required: bool = True) -> forms.CharField:
 
 
 class EditForm(NumberWords):
-    """A form whose values a service writes. ``pointers`` maps the service's names of fields to the form's.
-
-    ``meanwhile`` says what another person changed since the page was opened: then nothing was saved, and the form rests
-    on what is there now.
-    """
+    """``pointers`` maps the service's names of fields to the form's; ``meanwhile`` says what another person changed."""
 
     pointers: Mapping[str, str] = {}
     meanwhile: Meanwhile | None = None
@@ -61,18 +55,15 @@ class EditForm(NumberWords):
             self.meanwhile = take_over(self, said, known=False)
 
     def is_valid(self) -> bool:
-        """Whether it may be saved: without errors, and of a version that its page showed."""
         return super().is_valid() and self.meanwhile is None
 
     def add_error(self, field: str | None, error: Any) -> None:
-        """What is wrong with a hidden field is said above the form: its place is not seen."""
         if field in self.fields and isinstance(self.fields[field].widget, forms.HiddenInput):
             said = _("This page sent a value of %(field)s that it does not have: load it again.")
             field, error = None, said % {"field": field}
         super().add_error(field, error)
 
     def values(self) -> dict[str, Any]:
-        """What the reader sent, as keywords of a service; the hidden version where the page showed one."""
         found = dict(self.cleaned_data)
         if found.get("version") is None or self.initial.get("version") is None:
             found.pop("version", None)
@@ -87,7 +78,6 @@ class EditForm(NumberWords):
         return True
 
     def refuse(self, error: DomainError) -> None:
-        """Say a refusal at the fields that it names, the rest above the form; a stale form takes over what is there."""
         if error.code == "stale" and self.initial.get("version") is not None:
             self.meanwhile = take_over(self, error.message)
             return
@@ -95,14 +85,9 @@ class EditForm(NumberWords):
         for entry in entries:
             name = self._field_of(entry)
             own = WORDS.get(entry["code"]) if name else None
-            text = str(own or entry["detail"])
-            if name is None:
-                self.add_error(None, text)
-            else:
-                self.add_error(name, text)
+            self.add_error(name, str(own or entry["detail"]))
 
     def _field_of(self, entry: Mapping[str, Any]) -> str | None:
-        """The form's field that an error is about; None where it is about something that is not shown here."""
         pointer = entry.get("field") or entry["pointer"]
         steps = [unescaped(step) for step in pointer.split("/") if step]
         for step in reversed(steps):
@@ -111,12 +96,8 @@ class EditForm(NumberWords):
                 return name
         return None
 
-    def visible(self) -> list[forms.BoundField]:
-        return self.visible_fields()
-
     @property
     def refused_as(self) -> int:
-        """The status of a page with this form: 412 where another person was faster, 400 where it has errors."""
         return 412 if self.meanwhile else 400 if self.errors else 200
 
 

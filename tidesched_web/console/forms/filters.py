@@ -1,5 +1,3 @@
-"""The filters of the lists: they live in the address, show as chips, and pass over what they do not know."""
-
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -20,16 +18,12 @@ from tidesched_web.workloads.selectors import that_wait
 
 # So many filters stand in one line; the others unfold below it.
 IN_LINE = 4
-# So much is shown of a value that a filter does not know.
-MOST_SHOWN = 60
 # The code of an error whose message names the bound.
 OUT_OF_BOUNDS = "out_of_bounds"
 
 
 @dataclass(frozen=True, slots=True)
 class Chip:
-    """One filter that is set, or left out; ``why``: where its form is right and its value beyond a bound."""
-
     name: str
     label: str
     value: str
@@ -60,15 +54,13 @@ class FilterForm(forms.Form):
         return str(self.cleaned_data.get(name) or "")
 
     def left_out(self) -> list[Chip]:
-        """The filters whose value is none that they know: the list is not narrowed by them, and says so."""
         return [
-            Chip(name, str(self.fields[name].label or name), str(self[name].data or "")[:MOST_SHOWN], self._why(name))
+            Chip(name, str(self.fields[name].label or name), str(self[name].data or ""), self._why(name))
             for name in self.errors
             if name in self.fields
         ]
 
     def _why(self, name: str) -> str:
-        """What a known value lies outside of."""
         return " ".join(error.messages[0] for error in self.errors[name].as_data() if error.code == OUT_OF_BOUNDS)
 
     def chips(self) -> list[Chip]:
@@ -97,8 +89,6 @@ def card_choices(cards: Iterable[str]) -> list[tuple[str, Any]]:
 
 
 class CardFilterForm(FilterForm):
-    """A form with a field `card`: a select of the cluster's card types, which also knows them by their short names."""
-
     def __init__(self, data: QueryDict, cards: Iterable[str]) -> None:
         self.cards = list(cards)
         asked = data.get("card", "")
@@ -143,7 +133,6 @@ class QueueFilter(CardFilterForm):
     card = forms.ChoiceField(label=_("Card type"))
 
     def apply(self, queues: QuerySet) -> QuerySet:
-        """Narrow the list; what a queue is besides its state, and its card types, are worked out of its row."""
         if text := self.value("q"):
             queues = queues.filter(Q(name__icontains=text) | Q(tenant__name__icontains=text))
         if service := self.value("service_type"):
@@ -179,7 +168,6 @@ class GangFilter(CardFilterForm):
         return gangs
 
     def apply_but_reason(self, gangs: QuerySet) -> QuerySet:
-        """Narrow the list by everything but whether and why a gang waits: what the counts of reasons are within."""
         if text := self.value("q"):
             gangs = gangs.filter(Q(name__icontains=text) | Q(namespace__icontains=text))
         if state := self.value("state"):

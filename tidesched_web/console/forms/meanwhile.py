@@ -1,9 +1,4 @@
-"""A form whose object another person changed while it was open: what is there now goes into it, what was typed stays.
-
-The page of such a form sends along what its fields held when it was opened, so three figures are known of each field.
-Who typed nothing into it gets what is there now; where both changed it, both are shown and the typed one stays. The
-form then rests on the version of now: sent again, it is saved.
-"""
+"""A form whose object another person changed: what is there now goes into it, what was typed stays."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -14,18 +9,12 @@ from django.core.exceptions import ValidationError
 from django.utils.functional import Promise
 from django.utils.translation import gettext as _
 
-from tidesched_web.common.hints import cut
-
 # Said anew with each act, and no figure of the object; a policy's page shows what differs in its text line by line.
 ASIDE = frozenset({"reason", "confirm", "accept", "act", "version", "text"})
-# So much of a text is shown beside another one.
-MOST_SHOWN = 200
 
 
 @dataclass(frozen=True)
 class Figure:
-    """One field: what is there now, and what was typed."""
-
     label: str
     there: str
     typed: str
@@ -33,11 +22,7 @@ class Figure:
 
 @dataclass(frozen=True)
 class Meanwhile:
-    """What ``said`` why nothing was saved; ``taken`` are fields that now hold what another person put there.
-
-    ``both`` are those that both changed. ``known``: what was sent says of which version it is, so who changed what is
-    known; else ``both`` are those that differ from what is there, and ``taken`` those for which nothing was sent.
-    """
+    """``both`` changed by both people; ``known``: what was sent says of which version it is."""
 
     said: str
     known: bool = True
@@ -50,17 +35,12 @@ def figures_of(form: forms.Form) -> list[forms.BoundField]:
 
 
 def with_opened(form: forms.Form) -> None:
-    """Let the page send along what its fields held when it was opened."""
     if form.initial.get("version") is not None:
         for bound in figures_of(form):
             bound.field.show_hidden_initial = True
 
 
 def take_over(form: forms.Form, said: str, *, known: bool = True) -> Meanwhile:
-    """Put what is there now into a form that was sent for an older version, but where the sender typed another figure.
-
-    ``form.initial`` holds what is there now.
-    """
     data: dict[str, Any] = {name: form.data[name] for name in form.data}
     found = Meanwhile(said, known)
     with_opened(form)
@@ -92,7 +72,6 @@ def _differs(bound: forms.BoundField, there: Any) -> bool:
 
 
 def _put(data: dict[str, Any], name: str, there: Any) -> None:
-    """As a browser would send it: a box that is not ticked is not sent."""
     if isinstance(there, bool):
         data.pop(name, None)
         data |= {name: "on"} if there else {}
@@ -105,13 +84,8 @@ def _text(there: Any) -> str:
 
 
 def _shown(bound: forms.BoundField, value: Any) -> str:
-    """A value as its field shows it; nothing is a dash."""
     if isinstance(bound.field, forms.BooleanField):
         return _("yes") if bound.field.to_python(value) else _("no")
-    said = _of_choices(getattr(bound.field, "choices", ()), _text(value))
-    return cut(said, MOST_SHOWN) or "–"
-
-
-def _of_choices(choices: Any, value: str) -> str:
+    choices = getattr(bound.field, "choices", ())
     words: Mapping[str, str | Promise] = {str(key): word for key, word in choices if not isinstance(word, list | tuple)}
-    return str(words.get(value, value))
+    return str(words.get(_text(value), _text(value))) or "–"

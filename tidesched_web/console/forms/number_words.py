@@ -1,5 +1,3 @@
-"""What is said of a number that a form does not take: the field, what was typed, and what would be right."""
-
 from typing import Any
 
 from django import forms
@@ -14,7 +12,6 @@ MOST_SHOWN = 40
 
 
 def number_words(field: forms.IntegerField, label: str, typed: object) -> str:
-    """One sentence for each way in which ``typed`` can be wrong. Fields of fractions are number fields too."""
     said = {"field": label, "rule": _rule(field), "value": cut(str(typed), MOST_SHOWN)}
     if typed in (None, ""):
         return _("%(field)s has to be %(rule)s; it is empty.") % said
@@ -48,7 +45,6 @@ class NumberWords(forms.Form):
     """A form whose number fields speak so: Django's own words name neither the field nor what was typed."""
 
     def add_error(self, field: str | None, error: Any) -> None:
-        """Say it in this project's words where a number field itself refuses what was typed."""
         own = self.fields.get(field) if field else None
         if field and isinstance(own, forms.IntegerField) and isinstance(error, ValidationError):
             error = number_words(own, str(own.label), self[field].data)

@@ -1,5 +1,3 @@
-"""Forms and filters of tenants, projects and business lines."""
-
 from collections.abc import Iterable
 from typing import Any
 
@@ -67,10 +65,6 @@ class ProjectForm(TenantChoice):
     slug = slug_field()
     name = name_field(required=False)
     field_order = ("tenant", "slug", "name")
-
-
-class BusinessLineForm(ProjectForm):
-    """A new business line."""
 
 
 class SearchFilter(FilterForm):

@@ -1,5 +1,3 @@
-"""The form of the pause switch."""
-
 from django import forms
 from django.utils.translation import gettext_lazy as _
 

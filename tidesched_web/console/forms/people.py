@@ -1,5 +1,3 @@
-"""Forms and filters of accounts and members."""
-
 from typing import Any
 
 from django import forms

@@ -1,5 +1,3 @@
-"""The forms of a queue: make it, edit it. Card quotas are fields of their own, one for each card type."""
-
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -17,14 +15,10 @@ from tidesched_web.console.forms.edit import EditForm, reason_field
 
 MIB, GIB = 2**20, 2**30
 CARD = "card:"
-# So many card types are named of what an owner has left.
-MOST_LEFT = 4
 
 
 @dataclass(frozen=True, slots=True)
 class OwnerRoom:
-    """What an owner of queues can still hand out, in words; empty where that is nothing."""
-
     name: str
     left: str
 
@@ -92,7 +86,6 @@ class QueueEditForm(EditForm):
         return [self[CARD + name] for name in self.cards]
 
     def document(self) -> dict[str, Any]:
-        """The patch of the queue's document: null takes a limit or a card away."""
         values = self.cleaned_data
         cards = {name: values.get(CARD + name) for name in self.cards}
         found: dict[str, Any] = {
@@ -107,8 +100,6 @@ class QueueEditForm(EditForm):
 
 
 class QueueForm(QueueEditForm):
-    """A new queue. Its service type decides whom it belongs to and what the tide's defaults are."""
-
     name = forms.SlugField(
         label=_("Name"),
         max_length=63,
@@ -166,7 +157,6 @@ class QueueForm(QueueEditForm):
             del self.fields["weight"], self.fields["priority"]
 
     def chosen(self) -> OwnerRoom | None:
-        """What the chosen owner can still hand out; None where none is chosen, or no quota limits it."""
         key = str(self["owner"].value() or "")
         row = self.projects.get(key) or self.lines.get(key)
         known = {name: left for name, left in self._room(row).items() if name in self.cards} if row else {}
@@ -176,9 +166,8 @@ class QueueForm(QueueEditForm):
         return OwnerRoom(row.name, left)
 
     def _left(self, room: Mapping[str, int]) -> str:
-        """What an owner can still hand out, behind its name; nothing where no quota limits it."""
         known = {name: room[name] for name in self.cards if name in room}
-        most = sorted((name for name, left in known.items() if left), key=lambda name: (-known[name], name))[:MOST_LEFT]
+        most = sorted((name for name, left in known.items() if left), key=lambda name: (-known[name], name))
         if not known:
             return ""
         if not most:
@@ -196,7 +185,6 @@ class QueueForm(QueueEditForm):
         return values
 
     def document(self) -> dict[str, Any]:
-        """The new queue's document; what is left empty takes the defaults of the tide."""
         values = self.cleaned_data
         found = {name: value for name, value in super().document().items() if value is not None}
         found["card_quota"] = {name: count for name, count in found["card_quota"].items() if count}

@@ -1,5 +1,3 @@
-"""The filter of "Quota at a time": the moment, and which figures."""
-
 from django import forms
 from django.utils.translation import gettext_lazy as _
 

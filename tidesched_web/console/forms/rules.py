@@ -1,5 +1,3 @@
-"""The forms of what holds for a whole cluster's quota, and for a whole tenant's."""
-
 from typing import Any
 
 from django import forms

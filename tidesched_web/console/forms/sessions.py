@@ -1,5 +1,3 @@
-"""The filter of the session list."""
-
 from django import forms
 from django.db.models import Q, QuerySet
 from django.utils.translation import gettext_lazy as _
@@ -10,8 +8,6 @@ from tidesched_web.scheduling.models import Session, SessionState
 
 
 class SessionFilter(BoundedFilterForm):
-    """Filters of the session list; `from` and `to` are of the cluster's clock."""
-
     state = forms.ChoiceField(label=_("State"), choices=some_or_any(SessionState.choices))
     decided = forms.ChoiceField(
         label=_("Decisions"), choices=[("", _("any")), ("yes", _("with decisions")), ("reclaims", _("with reclaims"))]

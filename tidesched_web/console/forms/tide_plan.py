@@ -1,5 +1,3 @@
-"""A tide plan as a form: layers with lines, whose numbers in the field names only keep them apart."""
-
 from __future__ import annotations
 
 import datetime as dt
@@ -46,12 +44,10 @@ class Layer:
 
     @property
     def begun(self) -> bool:
-        """Whether something was typed in it: until then nothing of it is wrong."""
         return bool(self.name) or any(line.queue or line.cards for line in self.lines)
 
     @property
     def ended_moment(self) -> dt.datetime | None:
-        """`ended` as a moment; None where a browser has sent what is none."""
         try:
             found = dt.datetime.fromisoformat(self.ended)
         except ValueError:
@@ -59,7 +55,6 @@ class Layer:
         return found if found.tzinfo else None
 
     def said(self, place: int) -> list[str]:
-        """All that is wrong with it, each with the layer (the ``place``-th where it has no name) and the field."""
         where = self.name or _("layer %(n)s") % {"n": place}
         words = {"name": _("Layer"), "start": _("From"), "end": _("To"), "days": _("Days on which it begins")}
         fields = (f"{words[name]}: {text}" for name, text in self.field_errors.items())
@@ -70,8 +65,6 @@ class Layer:
 
 @dataclass
 class PlanForm:
-    """What stands in the form, and what is wrong with it. Faults of the services come back by JSON pointer."""
-
     name: str = ""
     position: str = "0"
     time_zone: str = "UTC"
@@ -86,7 +79,6 @@ class PlanForm:
 
     @classmethod
     def empty(cls, time_zone: str) -> PlanForm:
-        """A new plan: one layer over the night."""
         return cls(time_zone=time_zone, layers=[Layer("0", lines=[Line("0")])])
 
     @classmethod
@@ -172,7 +164,6 @@ class PlanForm:
 
     @property
     def only(self) -> str:
-        """The one field of the plan itself that is wrong while nothing else is: then its own place says it, alone."""
         fields = [*self.field_errors]
         others = self.errors or any(layer.said(0) for layer in self.layers)
         return fields[0] if len(fields) == 1 and not others else ""
@@ -193,7 +184,6 @@ class PlanForm:
         ]
 
     def refuse(self, errors: Sequence[Mapping[str, Any]], fallback: str) -> None:
-        """Put errors of the services at their places. A pointer may lead into the plan or into a whole change."""
         for error in errors:
             detail = str(error.get("detail") or fallback)
             pointer = str(error.get("field") or error.get("pointer") or "")
@@ -214,7 +204,6 @@ class PlanForm:
 
 
 def _refuse_in(layer: Layer, steps: Sequence[str], detail: str) -> None:
-    """Put an error at the field or the line of a layer that its pointer names."""
     if steps and steps[0] in ("name", "start", "end", "days"):
         layer.field_errors[steps[0]] = detail
         return
@@ -293,7 +282,6 @@ def _free(numbers: Any) -> str:
 
 
 def _day_meant(text: str) -> str:
-    """A weekday in English or Chinese, whole or short, as a plan's document has it; anything else as it stands."""
     for number, day in enumerate(WEEKDAYS):
         last = _LAST_CHARACTERS[number]
         chinese = {f"{word}{character}" for word in ("周", "星期", "礼拜") for character in last}

@@ -1,5 +1,3 @@
-"""The form of a new token."""
-
 from collections.abc import Iterable
 from typing import Any
 

@@ -1,5 +1,3 @@
-"""The filters of the quota tree."""
-
 from django import forms
 from django.utils.translation import gettext_lazy as _
 

@@ -1,5 +1,3 @@
-"""Numbers, cards and amounts as a person reads them."""
-
 import datetime as dt
 from collections.abc import Mapping
 from typing import Any
@@ -21,7 +19,6 @@ register.filter("resource_amount", resource_amount)
 
 @register.filter
 def count(value: float | None) -> str | SafeString:
-    """A number as a person reads it; unknown is a dash that says so."""
     if value is None:
         return format_html('<span title="{}">–</span>', _("not known"))
     return amounts.number(value)
@@ -29,13 +26,11 @@ def count(value: float | None) -> str | SafeString:
 
 @register.filter
 def counted(value: int) -> amounts.Counted:
-    """The number that a ``blocktranslate count`` chooses by, as a person reads it."""
     return amounts.Counted(value)
 
 
 @register.filter
 def plain(value: float) -> str:
-    """A number for an attribute of SVG, the same in every language."""
     return f"{value:g}"
 
 
@@ -44,7 +39,6 @@ register.filter("tide_amount", amounts.tide_amount)
 
 @register.filter
 def each_amount(named: Mapping[str, Any] | None) -> str:
-    """Amounts by name in one line; nothing of nothing."""
     return listed(f"{name}: {value}" for name, value in (named or {}).items())
 
 
@@ -68,7 +62,6 @@ def _unbroken(*value: tuple[str, float]) -> SafeString:
 
 @register.filter
 def cards(value: Mapping[str, float] | None) -> str | SafeString:
-    """A map of card counts as "4 × H200, 2 × A10"; None is what the reader may not know."""
     if value is None:
         why = _("Of a gang of another tenant: shown to that tenant only.")
         return format_html('<abbr class="text-secondary" title="{}">–</abbr>', why)
@@ -77,7 +70,6 @@ def cards(value: Mapping[str, float] | None) -> str | SafeString:
 
 @register.filter
 def gang_cards(gang: Gang) -> str | SafeString:
-    """The cards of a gang; before its pods exist, what its reason says that it asks for."""
     resource, requested = gang.reason_numbers.get("resource"), gang.reason_numbers.get("requested")
     if not gang.cards and gang.needs and requested and resource not in (None, "cpu", "memory"):
         return cards({resource: requested})

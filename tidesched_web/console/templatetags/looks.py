@@ -1,5 +1,3 @@
-"""How things look: icons, states, card types and names that are cut."""
-
 from functools import cache
 
 from django import template
@@ -21,7 +19,6 @@ TAIL = 11
 @register.simple_tag
 @cache
 def icon(name: str, css: str = "") -> SafeString:
-    """One icon of the sprite; it says nothing to a screen reader, the word beside it does."""
     return format_html(
         '<svg class="icon {}" width="18" height="18" fill="none" stroke="currentColor" stroke-width="2"'
         ' stroke-linecap="round" stroke-linejoin="round" aria-hidden="true"><use href="{}#{}"></use></svg>',
@@ -34,7 +31,6 @@ def icon(name: str, css: str = "") -> SafeString:
 @register.filter
 @by_language
 def cut_name(key: str) -> SafeString:
-    """A name cut in its middle where the room ends, behind its namespace in grey; copied and on hover it is whole."""
     namespace, slash, name = key.rpartition("/")
     split = max(0, len(name) - TAIL)
     of = format_html('<span class="ns">{}/</span>', namespace) if slash else ""
@@ -62,7 +58,6 @@ def gang_state(gang: Gang) -> SafeString:
 
 @register.simple_tag
 def change_state(change: QuotaChange) -> SafeString:
-    """Where a change stands; one that only waits for its hour, without an approval, is scheduled."""
     shown: SafeString = state("change", SCHEDULED if change.scheduled else change.state)
     return shown
 
@@ -77,11 +72,9 @@ def step_icon(value: str) -> SafeString:
 @register.filter
 @by_language
 def card(name: str) -> SafeString:
-    """A card type by its short name, the canonical one on hover."""
     return format_html('<span class="card-type" title="{}">{}</span>', name, card_label(name))
 
 
 @register.filter
 def card_name(name: str) -> str:
-    """A card type by its short name, as plain text for an attribute."""
     return card_label(name)

@@ -1,5 +1,3 @@
-"""What the management pages say in one word: who depends on what, and what an account is."""
-
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -24,7 +22,6 @@ register = template.Library()
 
 @register.inclusion_tag("components/who_may.html", takes_context=True)
 def who_may(context: Mapping[str, Any], what: str, of: Tenant | QuotaChange | None = None) -> dict[str, Any]:
-    """Who may do what this page has no button for; nothing where the reader may."""
     access = context["access"]
     return {"limit": limit_of_change(access, of) if isinstance(of, QuotaChange) else limit_of(access, what, of)}
 
@@ -49,7 +46,6 @@ def dependents(group: Dependents) -> str:
 
 @register.filter
 def shown_names(group: Dependents) -> str:
-    """The first names of a group; cards by their short names, as everywhere on the pages."""
     names: Iterable[str] = group.names
     if group.kind == "quota":
         names = (f"{count} × {card_label(card)}" for card, _colon, count in (name.rpartition(": ") for name in names))
@@ -93,7 +89,6 @@ def tenant_role(value: str) -> SafeString:
 
 @register.simple_tag
 def platform_role(value: str) -> SafeString | str:
-    """A role on the platform; most accounts have none."""
     if not value:
         return format_html('<span class="text-secondary">{}</span>', _("none"))
     symbol, tone = _PLATFORM[PlatformRole(value)]

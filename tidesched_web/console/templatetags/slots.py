@@ -15,7 +15,6 @@ _GROUND = '<rect class="slot-ground" x="0.5" y="0.5" width="17" height="17" rx="
 
 @register.simple_tag
 def slots(slug: str, cells: Iterable[Slot]) -> SafeString:
-    """One cell for each card; a cell whose gang the reader sees leads to it."""
     gangs = reverse("console:gangs", args=[slug])
     drawn = (
         _cell(f"{gangs}{cell.gang_id}/" if cell.gang_id else "", cell.title(), cell.parts, leaving=cell.leaving)

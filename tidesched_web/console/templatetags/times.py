@@ -1,5 +1,3 @@
-"""Moments and durations, by the cluster's clock and by the wall's."""
-
 import datetime as dt
 from typing import Any
 
@@ -20,7 +18,6 @@ register = template.Library()
 
 @register.filter
 def exact(moment: dt.datetime | None) -> str | SafeString:
-    """A moment in the reader's zone, to the second; below a head that names the zone."""
     if moment is None:
         return count(None)
     return reader_zone.to_the_second(moment) + reader_zone.other_zone(moment)
@@ -37,16 +34,12 @@ def exact_zone(moment: dt.datetime | None) -> str | SafeString:
 
 @register.filter
 def by_real_clock(moment: dt.datetime | None) -> str | SafeString:
-    """A moment of the wall's clock in the reader's zone, and which clock it is of."""
     return count(None) if moment is None else _("%(time)s by the real clock") % {"time": exact_zone(moment)}
 
 
 @register.simple_tag
 def ago(moment: dt.datetime | None, now: dt.datetime | None = None) -> str | SafeString:
-    """How long ago, the exact time on hover: by the cluster's clock, without `now` by the wall's.
-
-    The page's script keeps it fresh, so an answer that differs in nothing else is the same answer.
-    """
+    """By the cluster's clock, without ``now`` by the wall's; the page's script keeps it fresh."""
     if moment is None:
         return count(None)
     seconds = ((now or timezone.now()) - moment).total_seconds()
@@ -78,7 +71,6 @@ def ago_of_alert(context: dict[str, Any], moment: dt.datetime | None) -> str | S
 
 
 def cluster_time_title(moment: dt.datetime) -> str:
-    """A moment of the cluster's clock to the second, in the reader's zone."""
     return _by_clock(moment, timezone.get_current_timezone())
 
 
@@ -93,7 +85,6 @@ def _by_clock(moment: dt.datetime, _zone: dt.tzinfo) -> str:
 
 @register.simple_tag
 def since(moment: dt.datetime | None, now: dt.datetime) -> str | SafeString:
-    """How long it lasts already, the exact beginning on hover; the page's script keeps it fresh."""
     if moment is None:
         return count(None)
     return format_html(
@@ -106,10 +97,6 @@ def since(moment: dt.datetime | None, now: dt.datetime) -> str | SafeString:
 
 @register.simple_tag
 def short_moment(moment: dt.datetime | None) -> str | SafeString:
-    """A moment of the cluster's clock to the minute, in the reader's zone; the exact one on hover.
-
-    It stands below a head that names the zone.
-    """
     if moment is None:
         return count(None)
     return _short_moment(moment, timezone.get_current_timezone(), reader_zone.other_zone(moment))
@@ -130,7 +117,6 @@ def _short_moment(moment: dt.datetime, _zone: dt.tzinfo, beside: str) -> SafeStr
 
 @register.simple_tag
 def cluster_clock(cluster: Cluster, now: dt.datetime) -> SafeString:
-    """The clock of a cluster in the reader's zone, as all times of the page; the cluster's own zone on hover."""
     own = cluster.local_zone  # type: ignore[attr-defined]  # of `clusters_now`
     name = timezone.get_current_timezone_name()
     return format_html(

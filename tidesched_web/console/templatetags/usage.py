@@ -40,7 +40,6 @@ def usage_svg(bar: UsageBar) -> SafeString:
 
 @register.simple_tag
 def tree_open(row: Row) -> SafeString:
-    """The beginning of a row of the quota tree, with what its script folds by."""
     folds = ""
     if row.kind != "queue":
         folds = f' aria-expanded="{"true" if row.opened else "false"}"'
@@ -53,7 +52,6 @@ def tree_open(row: Row) -> SafeString:
 
 @register.simple_tag
 def tree_about(row: Row) -> str:
-    """What a row above the queues is, and how many queues stand below it."""
     return _about(row.kind if row.name else "service", row.queues, get_language())
 
 

@@ -1,5 +1,3 @@
-"""`manage.py messages`: bring the catalogues in step with the texts of the code and the templates."""
-
 from django.core.management.base import BaseCommand
 
 from tidesched_web.console import catalogue

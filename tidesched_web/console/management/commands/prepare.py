@@ -1,7 +1,4 @@
-"""`manage.py prepare`: make an installation ready for its processes. Safe to run again; skips what is done.
-
-`make up` runs it at each start; in production it is the release step before web and workers are started.
-"""
+"""Safe to run again: it skips what is done."""
 
 import json
 import os
@@ -85,12 +82,8 @@ class Command(BaseCommand):
         self.stdout.flush()
 
 
+@database_roles.as_owner()
 def _migrate() -> bool:
-    with database_roles.as_owner():
-        return _migrate_as_owner()
-
-
-def _migrate_as_owner() -> bool:
     loader = MigrationLoader(connection)
     ours = {config.label for config in apps.get_app_configs()}
     unknown = sorted(
@@ -113,7 +106,6 @@ def _migrate_as_owner() -> bool:
 
 
 def _known_keys() -> bool:
-    """Refuse to start with keys that cannot read what is stored."""
     clusters.refuse_foreign_keys()
     return False
 

@@ -1,5 +1,3 @@
-"""`manage.py up`: what `make up` runs once the environment is there."""
-
 import sys
 
 from django.core.management.base import BaseCommand
