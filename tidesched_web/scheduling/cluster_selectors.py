@@ -37,13 +37,11 @@ def has_sessions(cluster: Cluster) -> bool:
 
 
 def newest_failure(cluster: Cluster) -> str:
-    """Why the newest attempt at a session failed; empty where it did not."""
     row = SessionRequest.objects.filter(cluster=cluster, failures__gt=0).values_list("last_error", flat=True).first()
     return row or ""
 
 
 def open_trouble(cluster: Cluster) -> str:
-    """What keeps the cluster from being read now, by its open alerts."""
     rows = Alert.objects.filter(cluster=cluster, resolved_at__isnull=True, code__startswith="cluster_")
     return rows.order_by("raised_at").values_list("message", flat=True).first() or ""
 
@@ -160,7 +158,6 @@ def _open_drift(access: Access) -> Coalesce:
 
 
 def clusters_now(access: Access) -> list[Cluster]:
-    """Visible clusters by name, as `clusters_with_sessions` gives them, with ``set_up``. One query."""
     rows = clusters_with_sessions(access).annotate(set_up=_column(_SET_UP, BooleanField()))
     return list(rows.order_by("name"))
 

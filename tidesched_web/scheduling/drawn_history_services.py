@@ -43,8 +43,6 @@ _HOUR = dt.timedelta(hours=1)
 
 
 class _Line(msgspec.Struct, frozen=True):
-    """The use of one queue × card: ``base + swing × level of the tide`` of its quota."""
-
     queue: int
     name: str
     kind: str
@@ -55,7 +53,6 @@ class _Line(msgspec.Struct, frozen=True):
 
 
 def draw(*, cluster: Cluster, hardware: dict[str, int], seed: int, days: int = DAYS) -> dict[str, int]:
-    """Write the whole history up to the cluster's anchor; returns how many rows of each kind."""
     made = draw_use(cluster=cluster, hardware=hardware, seed=seed, days=days)
     sessions = _sessions(cluster, _hours(cluster, days), seed)
     reclaims = _reclaims(cluster, _lines(cluster, seed), sessions, days * RECLAIMS_A_DAY, seed)

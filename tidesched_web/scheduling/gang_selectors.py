@@ -21,8 +21,6 @@ _MOST_PROMISES = 20
 
 @dataclass(frozen=True, slots=True)
 class EvictionMarks:
-    """What stands out in the evictions of a gang: how often in the last hour, and a reclaim that freed too much."""
-
     times: int
     freed: float = 0
     needed: float = 0
@@ -55,7 +53,6 @@ def with_evictions(gangs: QuerySet[Gang], access: Access, now: dt.datetime) -> Q
 
 
 def marks_of(gang: Gang) -> EvictionMarks | None:
-    """The marks of a gang that came through `with_evictions`: twice or more evicted, or more freed than was needed."""
     rows: list[dict[str, Any]] = gang.eviction_rows  # type: ignore[attr-defined]  # annotated by the selector
     for row in rows:
         needed, freed = (_cards(row[name]) for name in ("needed", "freed")) if row["own"] else (0, 0)
@@ -65,7 +62,6 @@ def marks_of(gang: Gang) -> EvictionMarks | None:
 
 
 def marks_of_reclaim(reclaim: Reclaim) -> EvictionMarks | None:
-    """The same of a row of `reclaims_with_victims`, as far as the reader may know it."""
     times = max((row["times"] for row in reclaim.victim_rows), default=0)  # type: ignore[attr-defined]
     needed, freed = _cards(reclaim.needed), _cards(reclaim.freed)
     if freed > needed > 0:
@@ -91,13 +87,11 @@ class UnusedPromise:
 
 
 def _promised() -> QuerySet[Gang]:
-    """Gangs that hold a promise (admitted, not running) and for which no pods leave."""
     admitted = Gang.objects.filter(gone_at__isnull=True, state=GangState.ADMITTED, admitted_at__isnull=False)
     return admitted.exclude(reason_code="WaitingForReclaim")
 
 
 def unused_promises(cluster_id: int, queue_id: int | None = None) -> list[UnusedPromise]:
-    """By queue and card what is promised to gangs that do not run, the oldest promise first. One query."""
     rows = _promised().filter(cluster_id=cluster_id, queue__isnull=False)
     if queue_id is not None:
         rows = rows.filter(queue_id=queue_id)

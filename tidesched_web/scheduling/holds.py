@@ -14,8 +14,6 @@ FOREIGN_CODE = "foreign_scheduler"
 
 
 class Hold(enum.StrEnum):
-    """Why a session decides and shows, but sends nothing."""
-
     OBSERVE = "observe"
     QUOTA_ONLY = "quota"
     PAUSED = "paused"

@@ -37,8 +37,6 @@ class SessionState(models.TextChoices):
 
 
 class Session(models.Model):
-    """One run of the scheduler. ``now`` is the cluster's clock, the other times are wall time."""
-
     cluster = models.ForeignKey(Cluster, on_delete=models.CASCADE, related_name="sessions")
     number = models.PositiveBigIntegerField()
     epoch = models.PositiveBigIntegerField()
@@ -70,8 +68,6 @@ class Session(models.Model):
 
 
 class SessionMemory(models.Model):
-    """The scheduler's memory as of its last session; written in the same transaction as the session row."""
-
     cluster = models.OneToOneField(Cluster, on_delete=models.CASCADE, primary_key=True, related_name="session_memory")
     session = models.ForeignKey(Session, on_delete=models.SET_NULL, null=True)
     engine_version = models.CharField(max_length=40)
@@ -102,8 +98,6 @@ class DecisionKind(models.TextChoices):
 
 
 class DecisionState(models.TextChoices):
-    """What came of it; the last three are final."""
-
     DECIDED = "decided", _("Decided")
     SENDING = "sending", _("Sending")
     DONE = "done", _("Done")
@@ -284,8 +278,6 @@ class UsageChange(models.Model):
 
 
 class QueueUsage(models.Model):
-    """The newest point of the step function, for the pages that show now. Milli-cards."""
-
     queue = models.ForeignKey(Queue, on_delete=models.CASCADE, related_name="usage")
     card = models.CharField(max_length=120)
     at = models.DateTimeField()
@@ -300,8 +292,6 @@ class QueueUsage(models.Model):
 
 
 class UsageRollup(models.Model):
-    """Means and maxima of a queue × card over an hour or a day of the cluster's clock. Milli-cards."""
-
     queue = models.ForeignKey(Queue, on_delete=models.CASCADE, related_name="usage_rollups")
     card = models.CharField(max_length=120)
     step_seconds = models.PositiveIntegerField()
@@ -350,8 +340,6 @@ class AlertSeverity(models.TextChoices):
 
 
 class Alert(models.Model):
-    """Something that a person must look at; one open alert per cluster (null: the platform) and ``key``."""
-
     cluster = models.ForeignKey(Cluster, on_delete=models.CASCADE, null=True, related_name="alerts")
     key = models.CharField(max_length=120)
     severity = models.CharField(max_length=16, choices=AlertSeverity)
@@ -388,8 +376,6 @@ class Alert(models.Model):
 
 
 class ReachState(models.TextChoices):
-    """Whether a cluster can be read."""
-
     CONNECTED = "connected", _("Connected")
     UNREACHABLE = "unreachable", _("Not reachable")
     REFUSED = "refused", _("Credential refused")
@@ -399,8 +385,6 @@ class ReachState(models.TextChoices):
 
 
 class ClusterReach(models.Model):
-    """What stands between a cluster and its sessions, since when, and in the words of the API server."""
-
     cluster = models.OneToOneField(Cluster, on_delete=models.CASCADE, primary_key=True, related_name="reach")
     state = models.CharField(max_length=16, choices=ReachState, default=ReachState.CONNECTED)
     since = models.DateTimeField()

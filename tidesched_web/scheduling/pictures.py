@@ -109,7 +109,6 @@ def latest(cluster_id: int) -> tuple[StoredInput, Picture] | None:
 
 
 def renew(cluster_id: int) -> tuple[StoredInput, Picture] | None:
-    """The same, brought up to date first."""
     stored = newest_input(cluster_id)
     if stored is None:
         return None
@@ -133,7 +132,6 @@ def forget() -> None:
 
 
 def age_seconds(stored: StoredInput, now: dt.datetime | None = None) -> float:
-    """Wall seconds since the session of this input began."""
     return max(0.0, ((now or timezone.now()) - stored.started_at).total_seconds())
 
 
@@ -141,14 +139,12 @@ def age_seconds(stored: StoredInput, now: dt.datetime | None = None) -> float:
 
 
 def note_interest(cluster_id: int) -> bool:
-    """A person edits this cluster's quotas. True where that is news, so that it should be loaded at once."""
     known = cache.get(_key(cluster_id)) is not None
     cache.set(_key(cluster_id), 1, INTEREST_SECONDS)
     return not known
 
 
 def of_interest(cluster_ids: list[int]) -> list[int]:
-    """Those of the clusters that were asked about of late."""
     keys = {_key(cluster_id): cluster_id for cluster_id in cluster_ids}
     return [keys[key] for key in cache.get_many(keys)]
 

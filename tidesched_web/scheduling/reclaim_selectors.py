@@ -17,7 +17,6 @@ from tidesched_web.scheduling.models import Reclaim, ReclaimVictim
 
 
 def filter_choices(access: Access, cluster: Cluster) -> tuple[list[tuple[str, str]], list[str]]:
-    """The tenants that the caller sees (slug, name) and the cards of a cluster, each by name. One query."""
     tenants = visible_tenants(access).order_by().values_list(Value("tenant"), "slug", "name")
     cards = CardType.objects.filter(cluster=cluster).values_list(Value("card"), "name", "name")
     rows = sorted(tenants.union(cards, all=True), key=lambda row: (row[2], row[1]))
@@ -53,7 +52,6 @@ def touched_tenant(access: Access, value: str) -> Q:
 
 
 def moved_card(access: Access, card: str) -> Q:
-    """Reclaims that needed or freed a card: the cards of the caller's own gangs, and what their own gangs needed."""
     needed = Q(needed__cards__has_key=card) | Q(freed__cards__has_key=card)
     return (needed & _in_sight(access)) | _lost(Q(cards__has_key=card) & _in_sight(access))
 

@@ -50,7 +50,6 @@ _yields: dict[int, int] = {}
 
 
 def round_of_all() -> int:
-    """One round, of the cluster that has waited for it the longest; returns how many gangs were answered."""
     now, clusters = time.monotonic(), cluster_ids()
     asked = {one for one in clusters if _next_asked.get(one, 0.0) <= now and asked_for(one)}
     ready = [one for one in clusters if one in asked or _next.get(one, 0.0) <= now]

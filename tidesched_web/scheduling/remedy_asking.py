@@ -19,7 +19,6 @@ _TASK = "tidesched_web.scheduling.tasks.help_waiting"
 
 
 def ask(cluster_id: int, gang_id: int) -> bool:
-    """Have a gang looked at first; False where it is asked for already, or too many others are."""
     asked = cache.get(_key(cluster_id)) or []
     if gang_id in asked or len(asked) >= MOST_ASKED:
         return False
@@ -32,12 +31,10 @@ def ask(cluster_id: int, gang_id: int) -> bool:
 
 
 def asked_for(cluster_id: int) -> list[int]:
-    """The gangs that are asked for, in the order in which they were."""
     return list(cache.get(_key(cluster_id)) or [])
 
 
 def take(cluster_id: int) -> list[int]:
-    """The same; they are asked for no more."""
     asked = asked_for(cluster_id)
     if asked:
         cache.delete(_key(cluster_id))

@@ -34,7 +34,6 @@ CHUNK = 2000
 
 
 def ensure_partitions() -> list[str]:
-    """Make the partitions that the next spans need; before the first rows of a span come."""
     made = []
     for table in (*PARTITIONED, *MADE_ONLY):
         made += partitions.ensure(table, hours=settings.RETENTION_PARTITION_HOURS)
@@ -137,7 +136,6 @@ def _delete_reclaims(cluster: Cluster) -> int:
 
 
 def _edge(rows: Any, keep: int) -> int | None:
-    """The id of the newest row that is beyond ``keep`` rows."""
     return rows.order_by("-id").values_list("pk", flat=True)[keep : keep + 1].first()
 
 

@@ -82,7 +82,6 @@ def open_platform_alerts(access: Access) -> int:
 
 
 def visible_decisions(access: Access, session: Session) -> QuerySet[Decision]:
-    """Decisions of a visible session; a member sees those about gangs of their tenants."""
     decisions = Decision.objects.filter(session_id=session.pk)
     if access.everything:
         return decisions
@@ -161,7 +160,6 @@ class TideMoment(NamedTuple):
 
 
 def tide_moments(cluster: Cluster, start: dt.datetime) -> list[TideMoment]:
-    """When the tide was written from ``start`` on, and the last time before it. One query."""
     moments = TidePoint.objects.filter(cluster=cluster).order_by().values_list("at", "wall_at")
     before = moments.filter(at__lt=start).order_by("-at")[:1]
     return [TideMoment(*row) for row in moments.filter(at__gte=start).union(before)]
@@ -246,7 +244,6 @@ def queues_with_usage(access: Access, cluster: Cluster) -> QuerySet[Queue]:
 
 
 def waiting_cards_of(queue: Queue) -> dict[str, float]:
-    """Cards that the waiting gangs of a queue still ask for, by card type."""
     found: dict[str, float] = {}
     for row in queue.waiting_rows:  # type: ignore[attr-defined]
         cards = row["cards"]
@@ -271,7 +268,6 @@ def usage_points(queue: Queue, card: str, start: dt.datetime) -> list[UsageRow]:
 
 
 def newest_timings(cluster: Cluster, rows: int) -> list[tuple[int, dict[str, Any]]]:
-    """(number, steps in milliseconds) of the newest sessions, oldest first."""
     newest = Session.objects.filter(cluster=cluster).order_by("-id").values_list("number", "timings_ms")[:rows]
     return list(reversed(newest))
 
@@ -304,8 +300,6 @@ def session_reclaims(access: Access, session: Session, *, limit: int = 50) -> li
 
 @dataclass(frozen=True)
 class OthersAndOwn:
-    """What others evicted in a day of the cluster's clock, and what the own sessions would have at those moments."""
-
     reclaims: int
     compared: int
     gangs: int

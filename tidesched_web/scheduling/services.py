@@ -66,7 +66,6 @@ def request_session(*, cluster: Cluster, by: str) -> None:
 
 @transaction.atomic
 def release_guard(*, cluster: Cluster, actor: str, reason: str = "") -> Alert:
-    """Let the next session pass the eviction budget once. Conditional: of two people one wins."""
     alert = Alert.objects.select_for_update().filter(cluster=cluster, key=GUARD_KEY, resolved_at__isnull=True).first()
     if alert is None:
         raise DomainError("conflict", f"No guard holds the sessions of {cluster.name}.")

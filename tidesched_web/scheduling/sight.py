@@ -62,7 +62,6 @@ def _unknown(reclaim: Reclaim) -> list[str]:
 
 
 def _display(reclaim: Reclaim, fallen: str) -> str:
-    """One sentence; what a plugin sends away (action shuffle) is for no other gang."""
     if not reclaim.reclaimer and reclaim.source == ReclaimSource.OBSERVED:
         return f"{fallen} was evicted; for which gang is unknown"
     return f"{reclaim.reclaimer} takes from {fallen}" if reclaim.reclaimer else f"{reclaim.action} sends {fallen} away"
@@ -93,7 +92,6 @@ def receipt_within_sight(
 
 
 def _candidate(row: dict[str, Any], made_it: bool) -> dict[str, Any]:
-    """A candidate; receipts that were written before have no figures of room."""
     if made_it:
         return {"alone": None, **row}
     rule = rule_of_text(row["rule"])

@@ -43,7 +43,6 @@ _hostname = ""
 
 @shared_task(queue=SESSIONS_QUEUE)
 def tick() -> None:
-    """Wake the holder of each cluster that is due; where it has none, ask the session workers to."""
     try:
         due = requests.due_clusters()
     except DatabaseError as error:
@@ -85,14 +84,12 @@ def adopt() -> None:
 
 @shared_task(ignore_result=True)
 def retain() -> None:
-    """Drop what is older or more than the settings keep, and look for promises that are not used."""
     retention.run()
     watch_promises()
 
 
 @shared_task(ignore_result=True)
 def follow() -> None:
-    """Keep the snapshots loaded that an edit may be tried out on; in the process of the queue `what-if`."""
     for cluster_id in pictures.of_interest(cluster_ids())[: pictures.MOST_LOADED]:
         try:
             pictures.renew(cluster_id)
@@ -102,7 +99,6 @@ def follow() -> None:
 
 @shared_task(ignore_result=True)
 def help_waiting() -> None:
-    """Work out what would help some of the gangs that wait; in the process of the queue `what-if`."""
     try:
         remedies.round_of_all()
     except DatabaseError as error:

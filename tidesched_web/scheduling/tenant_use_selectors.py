@@ -52,7 +52,6 @@ class TenantUse:
 
 
 def services_of(access: Access, cluster: Cluster, tenant: str) -> dict[int, str]:
-    """The service types of the queues that a tenant has in a cluster, as far as the caller sees them. One query."""
     queues = visible_queues_of(cluster, access).filter(tenant__slug=tenant)
     return dict(queues.order_by().values_list("pk", "service_type"))
 

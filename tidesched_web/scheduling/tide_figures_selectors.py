@@ -147,7 +147,6 @@ class Figures:
 
 
 def tide_figures(cluster: Cluster) -> Figures:
-    """The figures of a cluster by its clock, and the newest point of each card type."""
     asked: dict[str, Any] = {
         "cluster": cluster.pk,
         "now": cluster.clock(),
@@ -175,7 +174,6 @@ def tide_figures(cluster: Cluster) -> Figures:
 
 
 def _range(steps: Sequence[tuple[dt.datetime, int, int]]) -> DayRange:
-    """Of half hours (beginning, highest, lowest use); of equal ones the newest counts."""
     high_at, high, _low = max(steps, key=lambda step: (step[1], step[0]))
     low_at, _high, low = min(steps, key=lambda step: (step[2], -step[0].timestamp()))
     return DayRange(high, high_at, low, low_at)
@@ -186,7 +184,6 @@ def _share(card: str) -> float:
 
 
 def _moment(points: Sequence[TidePoint]) -> Moment | None:
-    """The sums over all card types; None where there is no card."""
     shares = [(point, _share(point.card)) for point in points]
     total = sum(point.total * share for point, share in shares)
     if not total:

@@ -18,8 +18,6 @@ from tidesched_web.workloads.models import Gang
 
 
 class Place(NamedTuple):
-    """Where a queue hangs: service type, tenant (0 = the platform), and its project, else its business line."""
-
     service_type: str
     tenant: int
     project: int = 0
@@ -164,7 +162,6 @@ def tree_queues(access: Access, cluster: Cluster) -> QuerySet[Queue]:
 
 
 def named_like(text: str) -> Q:
-    """Queues that, or whose owners, have this text in their name."""
     found = Q(name__icontains=text)
     for owner in _OWNERS:
         found |= Q(**{f"{owner}__name__icontains": text}) | Q(**{f"{owner}__slug__icontains": text})
@@ -183,12 +180,10 @@ def of_place(queues: QuerySet[Queue], place: Place) -> QuerySet[Queue]:
 
 
 def has_waiting() -> Q:
-    """A gang waits in the queue: who is starved is among these."""
     return Q(Exists(Gang.objects.filter(queue=OuterRef("pk"), needs=True, gone_at__isnull=True)))
 
 
 def uses_nothing() -> Q:
-    """The queue has a card quota of which nothing is in use or promised."""
     quota = CardQuota.objects.filter(queue=OuterRef("pk"), cards__gt=0)
     use = QueueUsage.objects.filter(Q(allocated__gt=0) | Q(inqueue__gt=0), queue=OuterRef("pk"))
     return Q(Exists(quota)) & ~Q(Exists(use))

@@ -97,7 +97,6 @@ ORDER BY queue_id, card
 
 
 def usage_now(queues: Sequence[Queue]) -> dict[int, dict[str, dict[str, float]]]:
-    """Queue id → card → quota, allocated, inqueue, elastic, borrowed, lent, in cards. Two queries."""
     found: dict[int, dict[str, dict[str, float]]] = {queue.pk: {} for queue in queues}
     by_id = {queue.pk: queue for queue in queues}
     totals = card_totals({queue.cluster_id for queue in queues}) if queues else {}
@@ -120,7 +119,6 @@ def usage_now(queues: Sequence[Queue]) -> dict[int, dict[str, dict[str, float]]]
 
 
 def allocated_of(queue_ids: Collection[int]) -> dict[int, dict[str, int]]:
-    """Queue id → card → milli-cards in use now; what is not in use is left out. One query."""
     found: dict[int, dict[str, int]] = {}
     rows = QueueUsage.objects.filter(queue_id__in=queue_ids).exclude(allocated=0)
     for queue, card, milli in rows.values_list("queue_id", "card", "allocated"):
@@ -242,7 +240,6 @@ class QuotaFit(NamedTuple):
 
 
 def quota_fits(queue: Queue, since: dt.datetime) -> dict[str, QuotaFit]:
-    """By card type, over the full hours since then. One query."""
     with connection.cursor() as cursor:
         cursor.execute(_FIT, [queue.pk, since])
         return {row[0]: QuotaFit(*row) for row in cursor.fetchall()}

@@ -64,7 +64,6 @@ def summed(
 def resampled(
     points: Iterable[UsagePoint], start: dt.datetime, end: dt.datetime, step: dt.timedelta
 ) -> Iterator[UsagePoint]:
-    """What the step function says at ``start``, ``start + step``, …; before its first point there is a gap, not 0."""
     waiting = iter(points)
     current: UsagePoint | None = None
     following = next(waiting, None)

@@ -22,7 +22,6 @@ def raise_alert(
     numbers: Mapping[str, Any] | None = None,
     session_id: int | None = None,
 ) -> bool:
-    """Open an alert; True when it is new. One that is open is brought up to date instead, and stays acknowledged."""
     key, figures = key[:120], dict(numbers or {})
     known = _open(cluster_id, key).first()
     if known is not None:

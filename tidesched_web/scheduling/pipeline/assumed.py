@@ -32,7 +32,6 @@ class Assumed:
         return len(self._pods) + len(self._groups)
 
     def is_bound(self, pod: str) -> bool:
-        """Whether this process has bound the pod ``namespace/name`` and the cluster does not show it yet."""
         return (pod, DecisionKind.BIND) in self._pods
 
     def add(self, draft: Draft, *, at: float) -> None:

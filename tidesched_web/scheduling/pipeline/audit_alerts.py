@@ -9,7 +9,6 @@ KEY = "audit_chain"
 
 
 def look() -> int:
-    """Make the alerts say what the newest verification of each chain found; returns how many chains are broken."""
     clusters = set(Cluster.objects.values_list("pk", flat=True))
     broken = 0
     for chain, check in chain_checks().items():

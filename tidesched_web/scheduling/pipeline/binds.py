@@ -21,7 +21,6 @@ class GangBinds(msgspec.Struct, kw_only=True):
 
     @property
     def required(self) -> int:
-        """How many of all must be bound for the gang to stand."""
         return max((int(draft.detail.get("required", 0)) for draft in (*self.to_send, *self.already)), default=0)
 
 

@@ -89,7 +89,6 @@ class ClusterContext:
         self.events.load()
 
     def announce(self, changed: Mapping[tuple[str, int | str], live.About | None], *, version: int) -> None:
-        """Tell the open pages what changed ((topic, id) → the object); what comes too soon, with the next session."""
         self._to_announce |= changed
         if time.monotonic() - self._announced_at < ANNOUNCE_SECONDS:
             return
@@ -99,7 +98,6 @@ class ClusterContext:
         self._to_announce = {}
 
     def owners(self) -> dict[str, QueueOwner]:
-        """The cluster's queues as TideSched owns them, at most some seconds old."""
         if time.monotonic() - self._owners_at > OWNERS_SECONDS:
             self._owners, self._owners_at = queue_owners(self.cluster_id), time.monotonic()
         return self._owners

@@ -83,7 +83,6 @@ def insert(
 
 
 def take_over(drafts: Iterable[Draft], *, epoch: int) -> None:
-    """Mark as being sent, under the epoch that sends them."""
     ids, since = _ids_and_oldest(drafts)
     if not ids:
         return
@@ -115,7 +114,6 @@ def mark(drafts: Sequence[Draft], outcomes: Sequence[Outcome]) -> None:
 
 
 def open_decisions(cluster_id: int) -> list[Decision]:
-    """What earlier sessions left open, in the order in which it was decided."""
     return list(
         Decision.objects.filter(
             cluster_id=cluster_id, state__in=[DecisionState.DECIDED, DecisionState.SENDING]
@@ -139,7 +137,6 @@ def as_draft(row: Decision) -> Draft:
 
 
 def done_binds(cluster_id: int, gang: str, *, sessions: Iterable[int]) -> list[Draft]:
-    """The binds of a gang that these sessions made and marked."""
     rows = Decision.objects.filter(
         cluster_id=cluster_id,
         gang=gang,

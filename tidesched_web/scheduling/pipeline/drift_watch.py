@@ -86,7 +86,6 @@ class DriftWatch:
         return rows
 
     def _sure(self, seen: Seen) -> Seen:
-        """Without what differs for the first time, or in another way than at the last look."""
         marks = {key: digest(fields) for key, (_what, fields) in seen.differs.items()}
         doubted = {
             key: mark for key, mark in marks.items() if self._doubted.get(key) != mark and self._known.get(key) != mark

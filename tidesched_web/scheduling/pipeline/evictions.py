@@ -83,7 +83,6 @@ def _announce(draft: Draft, route: Route) -> Callable[[], Answer]:
 
 
 def _passes(answer: Answer) -> bool:
-    """A member that is gone already needs no eviction."""
     return answer.kind in (OutcomeKind.DONE, OutcomeKind.GONE)
 
 

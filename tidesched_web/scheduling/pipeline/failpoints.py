@@ -82,7 +82,6 @@ _lock = threading.Lock()
 
 
 def reach(name: str, *, acts: bool = True) -> None:
-    """Say that the place ``name`` is reached by work that binds or evicts (``acts``)."""
     if not _active or not acts:
         return
     point = _active.get(name)

@@ -65,8 +65,6 @@ class GangCountBook:
 
 
 class Counted:
-    """The pods of each gang as Volcano counts them: one that is on its way out does not run any more."""
-
     def __init__(self) -> None:
         self._changes = PodChanges()
         self._places: dict[str, tuple[str, int]] = {}

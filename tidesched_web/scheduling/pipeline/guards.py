@@ -21,8 +21,6 @@ RELEASE_LASTS = dt.timedelta(minutes=10)
 
 
 class Breach(msgspec.Struct, frozen=True):
-    """A budget that a session would exceed; ``limit`` and ``asked`` in the unit that the message names."""
-
     rule: str
     limit: float
     asked: float

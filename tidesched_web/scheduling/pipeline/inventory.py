@@ -33,7 +33,6 @@ class Inventory:
         self._quotas: Any = None
 
     def load(self) -> None:
-        """Read which nodes the tables have, and how their cards were cut; the rest is compared by the first session."""
         rows = Node.objects.filter(cluster_id=self.cluster_id, gone_at__isnull=True).values_list("name", "cards")
         self._cut = dict(rows)
         self._nodes = dict.fromkeys(self._cut)
@@ -42,7 +41,6 @@ class Inventory:
         self._quotas = None
 
     def record(self, snapshot: Snapshot, *, ratios: Mapping[str, float], wall_at: dt.datetime) -> int:
-        """Write nodes and card types that changed and keep the hardware alerts right; returns how many rows changed."""
         require_transaction()
         seen = {node.name: node for node in snapshot.nodes}
         changed = [node for name, node in seen.items() if self._nodes.get(name) is not node]
@@ -119,7 +117,6 @@ class Inventory:
                 alerts.raise_recut(cluster_id=self.cluster_id, node=node.name, before=before, after=_cards(node))
 
     def _alert_not_ready(self, snapshot: Snapshot) -> None:
-        """Nodes with cards on which nothing can start, since Kubernetes has marked them."""
         marked = {
             node.name: _cards(node)
             for node in snapshot.nodes

@@ -55,7 +55,6 @@ class Lease:
 
     @property
     def activity(self) -> str:
-        """What the sessions of this cluster are called where their progress is shown."""
         return f"sessions of cluster {self.cluster_id}"
 
     @property
@@ -76,7 +75,6 @@ class Lease:
 
 
 def take(cluster_id: int, holder: str, *, above: int = 0) -> Lease | None:
-    """Take the lease if it is free. The new epoch is higher than every earlier one and than ``above``."""
     asked = timing.monotonic()
     with connection.cursor() as cursor:
         cursor.execute(
@@ -97,7 +95,6 @@ def take(cluster_id: int, holder: str, *, above: int = 0) -> Lease | None:
 
 
 def renew(lease: Lease) -> bool:
-    """Prolong it; False when another process has it or it ran out."""
     asked = timing.monotonic()
     with connection.cursor() as cursor:
         cursor.execute(
@@ -128,14 +125,12 @@ def hold_row(lease: Lease) -> None:
 
 
 def release(lease: Lease) -> None:
-    """Give it back, so that the next holder need not wait for the expiry."""
     lease.lose()
     with connection.cursor() as cursor:
         cursor.execute(_RELEASE, {"cluster": lease.cluster_id, "holder": lease.holder, "epoch": lease.epoch})
 
 
 def keep(leases: list[Lease]) -> None:
-    """Renew each of ``leases``; a database that does not answer leaves them to run out."""
     for lease in leases:
         try:
             if not renew(lease):

@@ -48,7 +48,6 @@ def store(cluster_id: int, session_id: int, memory: Memory) -> None:
 
 
 def spare(cluster_id: int, gang: str, why: str, *, at: dt.datetime) -> None:
-    """Leave a gang alone that the cluster does not let go, so that another one is taken, or none."""
     memory, now, rate = load(cluster_id) or Memory(), at.timestamp(), _clock_rate(cluster_id)
     rests = prolonged(
         memory.spared, gang, why, now=now, first=SPARE_SECONDS * rate, longest=LONGEST_SPARE_SECONDS * rate

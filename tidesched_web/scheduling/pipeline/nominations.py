@@ -14,8 +14,6 @@ MOST_AT_ONCE = 200
 
 
 class NominationBook:
-    """What was written to pods, by uid; the cache shows it a little later."""
-
     def __init__(self) -> None:
         self._told: dict[str, str] = {}
         self._wanted_at: dict[str, float] = {}

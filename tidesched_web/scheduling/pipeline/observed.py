@@ -32,8 +32,6 @@ _MODES = (ClusterMode.OBSERVE, ClusterMode.QUOTA)
 
 
 class Observer:
-    """What one cluster's holder remembers between sessions about evictions by others."""
-
     def __init__(self, cluster_id: int) -> None:
         self.cluster_id = cluster_id
         self.sightings = Sightings()
@@ -89,7 +87,6 @@ class Observer:
     # -- for whom ----------------------------------------------------------------------------------------------
 
     def _name(self, found: Iterable[Evicted], work: Work) -> None:
-        """An event that names the pod comes first; else the one gang that is nominated to the node."""
         nameless = [one for one in found if not one.reclaimer]
         if not nameless:
             return
@@ -129,7 +126,6 @@ class Observer:
 
 
 def _evicted(taken: list[Sighting], work: Work, before: Snapshot) -> list[Evicted]:
-    """With what the newest snapshot that has each pod says of it."""
     wanted = {one.uid for one in taken}
     pods: dict[str, Pod] = {}
     for snapshot in (before, work.snapshot):

@@ -18,8 +18,6 @@ MOST_RECLAIMS: Final = 20
 
 @dataclass(frozen=True)
 class Decided:
-    """One own session that sent nothing."""
-
     session_id: int
     number: int
     at: str
@@ -28,8 +26,6 @@ class Decided:
 
 
 class OwnDecisions:
-    """The last sessions of one cluster, in the process that runs them."""
-
     def __init__(self) -> None:
         self._kept: deque[Decided] = deque(maxlen=KEPT)
 

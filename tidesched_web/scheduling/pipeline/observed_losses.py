@@ -15,8 +15,6 @@ from tidesched_web.engine.model import Node, Pod, PodGroup, PodPhase, Snapshot
 
 @dataclass
 class Siblings:
-    """Members of a gang that were not evicted and lose their work with those that were."""
-
     uids: list[str] = field(default_factory=list)
     card_seconds: float = 0.0
 

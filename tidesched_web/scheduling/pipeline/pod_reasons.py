@@ -26,7 +26,6 @@ class PodChanges:
         self._pods: Sequence[Pod] | None = None
 
     def follow(self, pods: Sequence[Pod]) -> tuple[bool, Iterable[Change]]:
-        """Whether all begins anew, and the pods to put in by namespace/name (None: it is gone)."""
         before, self._pods = self._pods, pods
         changes = pods.changes_since(before) if before is not None and isinstance(pods, Edition) else None
         if changes is None:
@@ -101,7 +100,6 @@ class PodReasonBook:
         return sum(answer.done for answer in answers)
 
     def _due(self, reasons: Iterable[Reason], now: float) -> Iterator[Reason]:
-        """Reasons that outlived a look and that pods may lack, the newest first; a gang's next code after a while."""
         stands: dict[str, tuple[str, int]] = {}
         due: list[tuple[int, Reason]] = []
         for reason in reasons:
@@ -133,7 +131,6 @@ class Waiting:
         return self._waiting.get(gang, {})
 
     def follow(self, pods: Sequence[Pod]) -> set[str]:
-        """Take these pods; returns the gangs that have others waiting than before."""
         anew, changes = self._changes.follow(pods)
         changed: set[str] = set()
         if anew:

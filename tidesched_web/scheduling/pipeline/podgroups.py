@@ -25,8 +25,6 @@ MOST_AT_ONCE = 500
 
 
 class PodGroupBook:
-    """Which PodGroups this process made and has not seen yet, and which stand empty since when."""
-
     def __init__(self) -> None:
         self._tried: dict[str, float] = {}
         # What was brought into a PodGroup last: what is different all the same is another manager's.
@@ -67,7 +65,6 @@ class PodGroupBook:
         return sum(answer.done for answer in answers)
 
     def _to_revise(self, snapshot: Snapshot, revisions: Mapping[str, PodGroup]) -> dict[str, PodGroup]:
-        """Each as it is to be, with its place in the queue kept."""
         wanted = {
             key: group for key, group in revisions.items() if key not in self._tried and self._revised.get(key) != group
         }
@@ -81,7 +78,6 @@ class PodGroupBook:
         }
 
     def _over(self, snapshot: Snapshot, now: float) -> list[PodGroup]:
-        """PodGroups of ours that have been empty for long and whose workload wants no pods."""
         if now - self._looked_at < LOOK_SECONDS:
             return []
         self._looked_at = now
@@ -98,7 +94,6 @@ class PodGroupBook:
 
 
 def _first_members(snapshot: Snapshot, missing: Mapping[str, PodGroup]) -> dict[str, Pod]:
-    """The first pod of each of these gangs that has one left to run."""
     first: dict[str, Pod] = {}
     if missing:
         for pod in snapshot.pods:

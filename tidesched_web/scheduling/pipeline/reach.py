@@ -22,8 +22,6 @@ _SEVERITY = {ReachState.FORBIDDEN: AlertSeverity.WARNING, ReachState.FAILING: Al
 
 @dataclass(frozen=True)
 class Reach:
-    """How a cluster can be read now; ``seconds``: for how long it has been so."""
-
     state: ReachState
     detail: str = ""
     kinds: list[str] = field(default_factory=list)
@@ -64,7 +62,6 @@ class ReachWatch:
         self._known: tuple[ReachState, list[str]] | None = None
 
     def look(self, troubles: Sequence[Trouble]) -> Reach:
-        """Write and announce a change; True ends are announced as well as beginnings."""
         return self.note(reach_of(troubles))
 
     def note(self, now: Reach) -> Reach:

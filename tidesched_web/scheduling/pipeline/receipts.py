@@ -76,6 +76,5 @@ def _candidate(one: Candidate) -> Document:
 
 
 def _alone(alone: Alone) -> Document:
-    """What its leaving would have made room for, node by node."""
     nodes = msgspec.to_builtins(alone.nodes)
     return {"fits": alone.fits, "wanted": alone.wanted, "nodes": nodes, "more_nodes": alone.more_nodes}

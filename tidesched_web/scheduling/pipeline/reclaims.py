@@ -35,7 +35,6 @@ def queue_owners(cluster_id: int) -> dict[str, QueueOwner]:
 def write(
     result: Result, snapshot: Snapshot, session: Session, *, owners: dict[str, QueueOwner], state: ReclaimState
 ) -> list[Reclaim]:
-    """Write the reclaims of ``result`` with their victims, in the order of the result."""
     wall = timezone.now()
     promised = _promised_pods(result, snapshot)
     bases = receipts.bases(result.reclaims, session.cluster, session.now)
@@ -125,7 +124,6 @@ def begin(ids: Iterable[int]) -> None:
 
 
 def begun(cluster_id: int) -> list[int]:
-    """Reclaims whose evictions are not all answered as far as their rows say."""
     states = (ReclaimState.DECIDED, ReclaimState.EVICTING)
     return list(Reclaim.objects.filter(cluster_id=cluster_id, state__in=states).values_list("pk", flat=True))
 
@@ -158,7 +156,6 @@ def settle(ids: Iterable[int | None], *, at: dt.datetime) -> None:
 
 
 def note_ended(pods: Iterable[tuple[int, str]]) -> None:
-    """Note in the receipts which pods had left by themselves before their eviction: (reclaim, key of the pod)."""
     ended: dict[int, set[str]] = {}
     for reclaim_id, pod in pods:
         ended.setdefault(reclaim_id, set()).add(pod)
@@ -170,7 +167,6 @@ def note_ended(pods: Iterable[tuple[int, str]]) -> None:
 
 
 def follow(snapshot: Snapshot, *, cluster_id: int, at: dt.datetime, before_session: int) -> list[int]:
-    """Finish the reclaims of earlier sessions whose reclaimer runs now, or is gone; returns their ids."""
     waiting = (
         Reclaim.objects.filter(
             cluster_id=cluster_id,

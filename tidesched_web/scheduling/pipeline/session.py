@@ -188,7 +188,6 @@ def _send(work: Work) -> None:
 
 
 def _still_true(work: Work, cancelled: set[int]) -> list[Draft]:
-    """The events, without those of reclaims that a dry run has just cancelled."""
     gone = {index for index, row in enumerate(work.reclaims) if row.pk in cancelled}
     over = [draft for draft in work.plan.events if draft.detail.get("reclaim") in gone] if gone else []
     if over:
@@ -197,7 +196,6 @@ def _still_true(work: Work, cancelled: set[int]) -> list[Draft]:
 
 
 def _follow_clock(work: Work) -> None:
-    """Let the pages know what time it is in a simulated cluster."""
     if work.cluster.simulated:
         anchor = work.context.clock.anchor()
         virtual, wall = (dt.datetime.fromtimestamp(at, dt.UTC) for at in (anchor.virtual, anchor.wall_at))
@@ -245,7 +243,6 @@ def _6_record_and_announce(work: Work) -> None:
 
 
 def _7_record_what_others_did(work: Work) -> None:
-    """Evictions by others, in the modes in which TideSched evicts no pod."""
     if work.context.observer is None:
         return
     if work.context.observer.record(work):

@@ -14,7 +14,6 @@ _Changed = dict[tuple[str, int | str], About | None]
 
 
 def announce(work: Work, *, gangs: int, usage: int, nodes: int, reclaims: int) -> None:
-    """Announce the session and what it changed; ``gangs`` … are how many did, ``reclaims`` of earlier sessions."""
     session, context = work.session, work.context
     changed: _Changed = {("sessions", session.pk): About("session", str(session.number), "done")}
     if usage:

@@ -47,7 +47,6 @@ _EXPECTED = (
 
 
 def _connection_of(cluster: Cluster) -> tuple[object, ...]:
-    """What a change of which needs new connections and a new cache."""
     secret = bytes(cluster.credentials) if cluster.credentials else b""
     way = (cluster.connection_kind, cluster.api_url, cluster.tls_server_name, cluster.ca_certificate)
     return *way, secret, cluster.disconnected_at, tuple(cluster.schedulers)
@@ -84,12 +83,10 @@ class ClusterShard(threading.Thread):
         self._wake.set()
 
     def wake_by_watch(self) -> None:
-        """The cluster changed: do not wait for the period's end."""
         self._watch_woke = True
         self._wake.set()
 
     def stop(self) -> None:
-        """End after the session that is under way; the lease is given back."""
         self._stop_asked.set()
         self._wake.set()
 

@@ -55,7 +55,6 @@ class Shards:
             thread.start()
 
     def stop(self, *, wait_seconds: float = 8.0) -> None:
-        """Give all clusters back after the sessions that are under way."""
         self._stopped.set()
         self._sweep_now.set()
         with self._lock:
@@ -78,7 +77,6 @@ class Shards:
         self._sweep_now.set()
 
     def follow_leases(self) -> None:
-        """Consume the queues of all held clusters again, after the worker has (re)connected."""
         with self._lock:
             self._consumed.clear()
         self._sweep_now.set()

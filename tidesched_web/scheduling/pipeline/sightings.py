@@ -83,7 +83,6 @@ def _action(disrupted: str | None, said: str) -> str:
 
 
 def named_in_event(event: Json) -> tuple[str, str]:
-    """The pod that an event of a victim names as the one that it left for: (namespace/name, uid), empty if none."""
     if event.get("reason") != "Preempted":
         return "", ""
     related = event.get("related") or {}
@@ -140,12 +139,10 @@ class Sightings:
         return found
 
     def give_back(self, sightings: list[Sighting]) -> None:
-        """They could not be written: the next session takes them again."""
         with self._lock:
             self._new |= {one.uid: one for one in sightings}
 
     def nominated_to(self, node: str) -> dict[str, str]:
-        """The pods that are nominated to a node, or were a short while ago, each with its gang or else itself."""
         with self._lock:
             self._forget(node)
             return {pod: gang for pod, (gang, _since) in sorted(self._nominated.get(node, {}).items())}
@@ -172,7 +169,6 @@ class Sightings:
             self._nominated[node][key] = gang, time.monotonic()
 
     def _forget(self, node: str) -> None:
-        """Nominations to the node that ended too long ago to count."""
         edge = time.monotonic() - NOMINATED_SECONDS
         there = self._nominated.get(node, {})
         for pod in [pod for pod, (_gang, since) in there.items() if since is not None and since < edge]:

@@ -31,8 +31,6 @@ class KindsMissing(RuntimeError):
 
 
 class Watching:
-    """The taps of one cluster's cache, and the looks at what they saw."""
-
     def __init__(self, cluster_id: int) -> None:
         self.cluster_id = cluster_id
         self.drift = DriftWatch()
@@ -42,7 +40,6 @@ class Watching:
         self._looked_at = float("-inf")
 
     def look(self, cache: ClusterCache) -> None:
-        """Look, at most once a second; what fails is said and tried again with the next look."""
         if time.monotonic() - self._looked_at < EVERY_SECONDS:
             return
         self._looked_at = time.monotonic()
@@ -55,7 +52,6 @@ class Watching:
             _log.exception("watching cluster %s failed", self.cluster_id)
 
     def cannot_connect(self, why: str) -> None:
-        """There is nothing to connect with: the pages say so."""
         self._reach_watch.note(Reach(ReachState.REFUSED, why[:500]))
 
     def require_kinds(self, cache: ClusterCache) -> None:

@@ -51,7 +51,6 @@ class Work:
         return bool(self.result.binds or self.result.evictions)
 
     def route(self, session_id: int, number: int) -> Route:
-        """How the session with this id writes; the cluster is given its number, which pages and receipts name."""
         lease = self.context.lease
         return Route(
             cluster_id=self.cluster.pk,

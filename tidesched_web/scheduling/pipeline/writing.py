@@ -72,7 +72,6 @@ def write(work: Work) -> None:
 
 
 def write_failed(work: Work, error: str) -> None:
-    """A session that could not decide: kept with its input, so that it can be run again."""
     with transaction.atomic():
         session = Session.objects.create(
             cluster=work.cluster,
