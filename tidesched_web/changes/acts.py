@@ -57,7 +57,6 @@ def require_act(change: QuotaChange, access: Access, act: Act) -> None:
 
 
 def refusal(change: QuotaChange, access: Access, act: Act) -> DomainError | None:
-    """Why an act is refused; None = it is allowed."""
     return _not_a_writer(access) or _not_now(change, act) or _not_by(change, access, act)
 
 

@@ -130,7 +130,6 @@ def read(manifest: Mapping[str, Any], counted: Mapping[str, list[str]] | None = 
 
 
 def _limits(capability: Mapping[str, Any], unread: list[str]) -> dict[str, int]:
-    """The extended resources of ``spec.capability``, which come in whole numbers."""
     found = {}
     for resource, value in sorted(capability.items()):
         if "/" in resource:
@@ -145,7 +144,6 @@ def _limits(capability: Mapping[str, Any], unread: list[str]) -> dict[str, int]:
 
 
 def said(found: Found, resource: str, card: str) -> Found:
-    """With the card type that a person named for an unclear resource."""
     quota = {**found.document["card_quota"], card: found.limits[resource]}
     unclear = {name: cards for name, cards in found.unclear.items() if name != resource}
     named = {**found.named, resource: card}
@@ -177,8 +175,6 @@ def adopted(found: Found, *, tenant: str | None, project: str | None, business_l
 
 @dataclass(frozen=True)
 class KeyLine:
-    """One key of the object: what it says, what it will say, and whether it is ours to say."""
-
     key: str
     before: str
     after: str

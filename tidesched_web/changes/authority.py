@@ -33,7 +33,6 @@ _RANKING = ("/parent", "/deserved", "/guarantee")
 
 
 def require_writer(access: Access) -> None:
-    """Refuse callers that may change no quota at all: members, auditors, tokens without the scope."""
     if not access.administers and not access.admin_of:
         raise DomainError("permission_denied", _("Only platform admins and tenant admins may change quota."))
     require_scope(access, Scope.QUOTA_WRITE)
@@ -196,7 +195,6 @@ def _denied(key: str, field: str, detail: str) -> Fault:
 def touched_tenants(
     reading: TreeReading, after: Mapping[str, Document], edits: Mapping[str, Any]
 ) -> tuple[set[str], bool]:
-    """The tenants whose objects are edited, and whether anything of the cluster or the platform is too."""
     slugs: set[str] = set()
     wide = False
     for key in edits:

@@ -23,7 +23,6 @@ _COMPUTE = frozenset({"cpu_milli", "memory_bytes"})
 
 
 def asked_for(before: Mapping[str, Document], after: Mapping[str, Document], keys: Iterable[str]) -> list[Difference]:
-    """The raised figures of tenants' own quotas among the edited objects ``keys``."""
     tenants = [key for key in keys if kind_of(key) == "tenant" and key in before and key in after]
     found = differences(restricted(before, tenants), restricted(after, tenants))
     return [one for one in found if _is_raised(before[one.object], one)]

@@ -83,7 +83,6 @@ class Faults:
         self.more = 0
 
     def add(self, found: Iterable[Fault]) -> None:
-        """More faults; O(those)."""
         for fault in found:
             if len(self.kept) < MOST_ERRORS:
                 self.kept.append(fault)
@@ -98,8 +97,6 @@ class _Refused(ValueError):
 
 
 class _NoField(_Refused):
-    """A field that is not known; what is said of it has a hint, of which a change has only some."""
-
     def __init__(self, name: str, known: Iterable[str], at: str) -> None:
         super().__init__("", at, "unknown_field")
         self.name, self.known = name, list(known)
@@ -335,7 +332,6 @@ def canonical(key: str, document: Mapping[str, Any], hints: Hints | None = None)
 
 
 def _unknown_fields(key: str, document: Mapping[str, Any], hints: Hints) -> Iterator[Fault]:
-    """The first of them by name, the others in one."""
     known = _FIELDS[kind_of(key)]
     unknown = sorted(document.keys() - known.keys())
     for name in unknown[:MOST_UNKNOWN]:
@@ -346,7 +342,6 @@ def _unknown_fields(key: str, document: Mapping[str, Any], hints: Hints) -> Iter
 
 
 def _fill_in(key: str, kind: str, document: Document) -> None:
-    """Defaults that depend on other fields or on the name."""
     if kind in ("tenant", "project", "business-line") and not document.get("name"):
         document["name"] = parts_of(key)[-1]
     if kind == "queue" and "service_type" in document:

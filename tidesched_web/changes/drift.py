@@ -39,7 +39,6 @@ _AMOUNTS: Final = ("deserved", "guarantee")
 
 
 def adoptable(field: str, kind: str = QUEUE) -> bool:
-    """Whether a field of the object is one of its document; owners and grants are written elsewhere."""
     if kind != QUEUE:
         return field in _CLASS_FIELDS
     return field in _QUEUE_FIELDS or field.startswith((CARDS, *(f"spec.{name}." for name in _AMOUNTS)))
@@ -68,7 +67,6 @@ def adopt(*, drifts: Collection[Drift], access: Access, reason: str) -> QuotaCha
 
 
 def edits_of(row: Drift) -> tuple[str, dict[str, Any]]:
-    """The key and the merge patch that make the intent of one object what is live."""
     if row.what == DriftWhat.MISSING or row.live is None:
         said = _("%(name)s is gone from the cluster: push it again, or close and delete it here.")
         raise DomainError("conflict", said % {"name": row.name})

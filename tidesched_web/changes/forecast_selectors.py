@@ -27,8 +27,6 @@ MOST_WRITTEN = 200
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """How often forecasts held: over how many changes, and by what was expected ``(expected, held)``."""
-
     changes: int
     kinds: dict[str, tuple[int, int]]
 
@@ -42,7 +40,6 @@ class Record:
 
 
 def record_of(access: Access, cluster: Cluster) -> Record:
-    """Over the last changes of a cluster that the caller sees. One query."""
     rows = ChangeForecast.objects.filter(cluster=cluster, state=ForecastState.DONE, counted=True).exclude(counts={})
     if not access.everything:
         rows = rows.filter(change__in=visible_changes(access).filter(cluster=cluster))
@@ -63,7 +60,6 @@ class ShownForecast:
 
 
 def forecast_of(change: QuotaChange, access: Access) -> ShownForecast | None:
-    """What was expected of a change beside what came; None where nothing is followed. Two queries at most."""
     found = ChangeForecast.objects.filter(change=change).exclude(state=ForecastState.VOID).first()
     if found is None:
         return None
@@ -88,12 +84,10 @@ def open_forecasts() -> list[ChangeForecast]:
 
 
 def newest_session(cluster_id: int) -> Session | None:
-    """The last session that has carried out what it decided."""
     return Session.objects.filter(cluster_id=cluster_id, state=SessionState.DONE).order_by("-number").first()
 
 
 def newest_gangs(cluster_id: int, keys: Collection[str]) -> dict[str, Gang]:
-    """The newest gang of each key; what is not there is left out."""
     parts = [key.partition("/") for key in keys]
     rows = Gang.objects.filter(
         cluster_id=cluster_id,
@@ -108,7 +102,6 @@ def newest_gangs(cluster_id: int, keys: Collection[str]) -> dict[str, Gang]:
 
 
 def points_since(cluster_id: int, keys: Collection[str], since: dt.datetime) -> dict[str, list[dict[str, Any]]]:
-    """Points of the gangs' timelines written since then, by key, the first one first: ``{kind, session, at}``."""
     parts = [key.partition("/") for key in keys]
     rows = GangEvent.objects.filter(
         gang__cluster_id=cluster_id,
@@ -128,13 +121,11 @@ def session_numbers(ids: Iterable[int]) -> dict[int, int]:
 
 
 def sessions_after(cluster_id: int, since: dt.datetime, count: int) -> list[dt.datetime]:
-    """When the first ``count`` sessions began that began since then and have carried out what they decided."""
     sent = Session.objects.filter(cluster_id=cluster_id, started_at__gte=since, state=SessionState.DONE)
     return list(sent.order_by("started_at").values_list("started_at", flat=True)[:count])
 
 
 def written_after(cluster_id: int, since: dt.datetime) -> list[Written]:
-    """The first changes of a cluster that were written after ``since``, with what they reach."""
     later = QuotaChange.objects.filter(cluster_id=cluster_id, committed_at__gt=since).order_by("committed_at", "pk")
     rows = later.values_list("pk", "committed_at", "edits", "base")[:MOST_WRITTEN]
     return [Written(pk, at, reach_of(edits, base)) for pk, at, edits, base in rows if at is not None]

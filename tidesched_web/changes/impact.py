@@ -64,7 +64,6 @@ def impact_now(
 def ask(
     cluster: Cluster, objects: Objects, *, access: Access, policy_text: str | None = None, subject: str = ""
 ) -> Job:
-    """Put the question of `impact_now` and go on; the job has the answer."""
     params = _params(objects, policy_text)
     # Who asks again before the answer is there waits for the same one.
     job = asked_already(JobKind.IMPACT, subject, access.user_id, params) if subject else None
@@ -94,7 +93,6 @@ def answered_about(objects: Objects, *, subject: str) -> Job | None:
 
 
 def answer_in_time(job: Job, timeout: float = PATIENCE_SECONDS) -> dict[str, Any]:
-    """The answer to a question, waited for. Only reads. Names everybody's gangs."""
     if job.result is None and job.open:
         if connection.in_atomic_block:  # there is no answer before the question is committed
             return _later(job, "timeout")
@@ -107,7 +105,6 @@ def answer_in_time(job: Job, timeout: float = PATIENCE_SECONDS) -> dict[str, Any
 def impact_of_policy(
     cluster: Cluster, text: str, *, access: Access, timeout: float = PATIENCE_SECONDS, subject: str = ""
 ) -> dict[str, Any]:
-    """What the next session would do otherwise under another policy."""
     return impact_now(cluster, (), access=access, policy_text=text, timeout=timeout, subject=subject)
 
 
@@ -128,7 +125,6 @@ def start_day_impact(
 
 
 def answer_of(job: Job) -> dict[str, Any]:
-    """The impact that a job has found so far, or why there is none. Names everybody's gangs."""
     if job.result is not None:
         return {**job.result, "job": job.pk}
     if job.state == JobState.FAILED:

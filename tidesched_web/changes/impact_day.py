@@ -35,7 +35,6 @@ MOST_NAMES = 2000
 
 
 def chosen(stored: list[StoredInput], most: int = MOST_SESSIONS) -> list[StoredInput]:
-    """All of them, or the first ones in ``most`` equal spans of time."""
     if len(stored) <= most:
         return stored
     start, end = stored[0].now, stored[-1].now
@@ -98,7 +97,6 @@ class Day:
         }
 
     def _try(self, one: StoredInput, seconds: float) -> bool:
-        """One session; False where its input is not kept any more or the engine of today cannot read it."""
         try:
             picture = self.loaded.read(one)
         except BadInput:

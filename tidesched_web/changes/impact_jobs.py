@@ -66,7 +66,6 @@ def _first(running: Running) -> Row:
 
 
 def _at_flood(running: Running, checkpoint: Row) -> Row:
-    """The rest of an answer, over the very snapshot of the first part."""
     told = checkpoint["result"]
     assert running.job.cluster_id is not None
     running.report(0.5, now=True)

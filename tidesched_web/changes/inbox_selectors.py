@@ -29,7 +29,6 @@ class Inbox:
 
 
 def inbox_of(access: Access) -> Inbox:
-    """What waits for the caller, to be counted. One query as long as nothing waits for an approval."""
     if not (access.administers or access.admin_of) or not access.has_scope((Scope.QUOTA_WRITE,)):
         return Inbox([], [])
     rows = _others_waiting_own_closed(access)
@@ -50,7 +49,6 @@ def inbox_to_be_read(access: Access) -> Inbox:
 
 
 def _others_waiting_own_closed(access: Access) -> list[QuotaChange]:
-    """Others' changes that wait, and the caller's own that others closed. The closed ones come first."""
     mine = Q(author_id=access.user_id) if access.user_id is not None else Q(pk__in=[])
     rows = visible_changes(access).filter((Q(state=ChangeState.WAITING) & ~mine) | (Q(closed_unseen=True) & mine))
     return list(rows.defer(*_LONG).order_by("state", "submitted_at", "id")[:_MOST])

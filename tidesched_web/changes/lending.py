@@ -41,7 +41,6 @@ class Spare:
         self._ranked: dict[tuple[str, str], list[_Unused]] = {}
 
     def left(self, holder: str, service_type: str, card: str) -> int | None:
-        """How much of a card a holder, or the cluster itself, can still hand out; None where nothing limits it."""
         if service_type not in self._room:
             self._room[service_type] = room(self.tree, service_type)
         return self._room[service_type].get(holder, {}).get(card)
@@ -49,7 +48,6 @@ class Spare:
     def most_unused(
         self, service_type: str, card: str, *, below: str, without: Callable[[Holder], bool]
     ) -> tuple[str, int, float] | None:
-        """Name, quota and use of the queue below a holder that leaves most of a card unused; None where none does."""
         if (service_type, card) not in self._ranked:
             self._ranked[service_type, card] = self._rank(service_type, card)
         for _spare, key, quota, used in self._ranked[service_type, card]:
@@ -59,13 +57,11 @@ class Spare:
         return None
 
     def is_below(self, key: str, holder: str) -> bool:
-        """Whether a holder stands below another one, or is it."""
         while key not in (holder, ROOT):
             key = self.tree.holders[key].parent
         return key == holder
 
     def _rank(self, service_type: str, card: str) -> list[_Unused]:
-        """The queues that leave some of a card unused, the most first, then by key."""
         found: list[_Unused] = []
         for key, queue in self.tree.holders.items():
             quota = queue.limit(service_type, card) if queue.kind == "queue" else None
@@ -77,8 +73,6 @@ class Spare:
 
 @dataclass(frozen=True)
 class _Then:
-    """The figures at the moment of a breach, under the plans that are on."""
-
     tree: Tree
     found: MomentBreach
     plans: list[tide.Plan]
@@ -95,7 +89,6 @@ class _Then:
         return any(self.found.breach.resource in cards for cards in named)
 
     def raised(self, spare: Spare) -> list[tuple[int, str, str]]:
-        """By how much the plan raises each queue that counts in the breached sum, the most first, with the layer."""
         breach, found = self.found.breach, []
         (place,) = (number for number, plan in enumerate(self.plans) if plan.name == self.found.plan)
         for number, layer in tide.open_layers(self.plans, self.found.at):

@@ -110,7 +110,6 @@ class QuotaChange(Versioned):
 
     @property
     def terms(self) -> dict[str, str | None]:
-        """What is reviewed beside the figures: why, and when it is to be applied."""
         return {"reason": self.reason, "apply_at": self.apply_at.isoformat() if self.apply_at else None}
 
 

@@ -21,8 +21,6 @@ Manifest = dict[str, Any]
 
 @dataclass(frozen=True)
 class ObjectDifference:
-    """One object of the cluster; None = it is not there. ``replaced``: deleted and made anew under its name."""
-
     kind: str
     name: str
     before: Manifest | None

@@ -22,7 +22,6 @@ class Reach:
     everything: bool = False
 
     def touches(self, *, queue: str, ceilings: Iterable[str], cards: Iterable[str]) -> bool:
-        """Whether it could have moved what is expected of a gang of ``queue`` that wants these cards."""
         return (
             self.everything
             or queue in self.queues

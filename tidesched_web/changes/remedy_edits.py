@@ -16,8 +16,6 @@ from tidesched_web.quota import tide
 
 @dataclass(frozen=True, slots=True)
 class MoreCards:
-    """``plan``: the tide plan that is edited, since the base has no effect while its layer is open."""
-
     edits: Edits
     plan: str = ""
 

@@ -14,7 +14,6 @@ from tidesched_web.scheduling.models import ClusterLease
 
 
 def hanging_on(cluster: Cluster) -> dict[str, int]:
-    """How many rows of each kind go with a cluster; kinds without a row are left out."""
     counts: dict[str, int] = {}
     for relation in cluster._meta.related_objects:
         model = relation.related_model

@@ -74,7 +74,6 @@ def _may_raise(holder: str, access: Access) -> bool:
 
 
 def _unused(tree: Tree, breach: Breach, more: int, edited: set[str], around: Surroundings) -> str | None:
-    """The queue below the breached holder that can spare ``more`` cards: of those the one that leaves most unused."""
     if breach.resource in (CPU, MEMORY):
         return None
     own = {above for key in edited for above in _above(tree, key, breach.holder)}

@@ -37,7 +37,6 @@ class Hit:
 
 
 def found(access: Access, cluster: Cluster, text: str) -> list[Hit]:
-    """What the caller may see and ``text`` names, at most `HITS` of each kind, in one query."""
     parts = [
         _rows("queue", visible_queues_of(cluster, access).filter(name__icontains=text), "name", "service_type"),
         _gangs(access, cluster, text),

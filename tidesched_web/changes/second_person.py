@@ -32,14 +32,11 @@ _NAMED = 5
 
 
 class People:
-    """Standings that some changes need: those of a person are read once, the candidates of a set of tenants once."""
-
     def __init__(self, user_ids: Iterable[int | None] = ()) -> None:
         self._known = standings_of(pk for pk in user_ids if pk is not None)
         self._candidates: dict[tuple[frozenset[int], bool], list[int]] = {}
 
     def standing(self, user_id: int | None) -> Standing | None:
-        """What an account owes its rights to; None where there is no such account."""
         if user_id is not None and user_id not in self._known:
             self._known |= standings_of([user_id])
         return self._known.get(user_id or 0)
@@ -55,7 +52,6 @@ class People:
 
 
 def rights_of(standing: Standing) -> Access:
-    """The rights that an account has without any token, as far as a change asks for them."""
     admin_of = frozenset(standing.admin_since)
     platform = standing.platform_since is not None
     return Access(
@@ -73,12 +69,10 @@ def is_author(change: QuotaChange, access: Access) -> bool:
 
 
 def administers_all_of(change: QuotaChange, access: Access) -> bool:
-    """Whether all that a change touches is the caller's to administer."""
     return access.administers or access.admin_of.issuperset(change.tenant_ids)
 
 
 def decides_about(change: QuotaChange, access: Access) -> bool:
-    """Whether it is the caller's to approve or reject, independence apart."""
     return access.administers or (administers_all_of(change, access) and not change.platform_only)
 
 
@@ -110,7 +104,6 @@ def independent(change: QuotaChange, people: People) -> list[Standing]:
 
 
 def _causes(change: QuotaChange, access: Access, standing: Standing, people: People) -> Iterator[str]:
-    """What keeps an approval by ``standing`` from being that of a second person."""
     author = people.standing(change.author_id)
     if author is not None:
         if author.user_id in standing.behind:
@@ -125,7 +118,6 @@ def _causes(change: QuotaChange, access: Access, standing: Standing, people: Peo
 
 
 def _since(change: QuotaChange, access: Access, standing: Standing) -> dt.datetime | None:
-    """Since when the caller has the rights by which they would approve; None = they have none."""
     if standing.platform_since is not None and (access.administers or access.limited_to is not None):
         return max(standing.platform_since, standing.account_since)
     given = [standing.admin_since.get(tenant) for tenant in change.tenant_ids]

@@ -118,12 +118,10 @@ def reading_of(cluster: Cluster) -> TreeReading:
 
 
 def owner_keys() -> list[str]:
-    """The keys of all that a queue can belong to: projects and business lines. Two queries, without the tree."""
     return [key for key, *_row in (*_owners("project", Project), *_owners("business-line", BusinessLine))]
 
 
 def _owners(kind: str, model: type[Project] | type[BusinessLine]) -> Iterator[tuple[str, int, str, str]]:
-    """What queues belong to: key in the tree, key of the row, short name and name. One query."""
     for tenant, pk, slug, name in model._base_manager.values_list("tenant__slug", "pk", "slug", "name"):
         yield key_of(kind, tenant, slug), pk, slug, name
 
@@ -215,7 +213,6 @@ def _compute_rows(cluster: Cluster) -> dict[tuple[str, int], dict[str, Document]
 
 
 def _limits(cards: _Cards, compute: Mapping[str, Document]) -> Document:
-    """``quota`` of a tenant or project: only the service types that have any limit."""
     return {
         kind: ({"card_quota": cards[kind]} if kind in cards else {}) | compute.get(kind, {})
         for kind in sorted({*cards, *compute})
@@ -257,7 +254,6 @@ def _tenant_sees(key: str, documents: Documents, own: set[str]) -> bool:
 
 
 def tenant_of(key: str, documents: Mapping[str, Document]) -> str | None:
-    """The slug of the tenant that an object belongs to; None for the platform's own and the cluster's."""
     kind, parts = kind_of(key), parts_of(key)
     if kind in ("tenant", "project"):
         return parts[0]
@@ -273,8 +269,6 @@ def tenant_of(key: str, documents: Mapping[str, Document]) -> str | None:
 
 @dataclass(frozen=True)
 class Surroundings:
-    """What the rules of the tree look at besides the intent: hardware, and what is in use now."""
-
     hardware: Mapping[str, int]
     ratios: Mapping[str, float]
     # queue → card → cards in use, and cards promised to admitted gangs; a queue without a figure has neither.
@@ -304,7 +298,6 @@ def surroundings_of(cluster: Cluster, reading: TreeReading | None = None, leavin
 
 
 def use_of_queues(cluster: Cluster) -> tuple[dict[str, dict[str, float]], dict[str, dict[str, float]]]:
-    """Queue → card → cards in use, and the same of cards that are promised to admitted gangs. One query."""
     in_use: dict[str, dict[str, float]] = defaultdict(dict)
     promised: dict[str, dict[str, float]] = defaultdict(dict)
     rows = QueueUsage.objects.filter(Q(allocated__gt=0) | Q(inqueue__gt=0), queue__cluster=cluster)
@@ -366,7 +359,6 @@ def with_touched(changes: QuerySet[QuotaChange]) -> QuerySet[QuotaChange]:
 def open_draft(
     access: Access, cluster: Cluster, edits: Mapping[str, Any], *, rolls_back: QuotaChange | None = None
 ) -> QuotaChange | None:
-    """The newest draft of the caller's own with these edits: on the tree of now, or that leads back from the change."""
     if access.user_id is None:
         return None
     drafts = QuotaChange.objects.select_related("cluster").filter(
@@ -387,7 +379,6 @@ def tree_version(cluster: Cluster) -> int:
 
 
 def row_versions(cluster: Cluster, keys: Iterable[str]) -> dict[str, int]:
-    """The versions of the rows behind ``keys``; what is not there is left out. One query for each kind."""
     found: dict[str, int] = {}
     wanted = list(keys)
 
@@ -457,7 +448,6 @@ def writers_of(
 
 
 def written_since(access: Access, cluster: Cluster, version: int) -> list[QuotaChange]:
-    """The newest changes in sight that wrote to the tree after it had this version, the newest first. One query."""
     written = visible_changes(access).filter(cluster=cluster, tree_version__gt=version)
     return list(written.defer("base", "plan", "failure").order_by("-tree_version")[:20])
 
@@ -469,5 +459,4 @@ def revision_at_version(change: QuotaChange, version: int) -> int:
 
 
 def at_revision(change: QuotaChange, revision: int) -> ChangeRevision | None:
-    """What the change was at an earlier revision; None where there is none of that number."""
     return ChangeRevision.objects.filter(change=change, number=revision).first()

@@ -71,7 +71,6 @@ def _can_be_asked(row: Mapping[str, Any], changing: set[str]) -> bool:
 
 
 def _ask(connection: Connection, rows: Sequence[Mapping[str, Any]]) -> list[Outcome]:
-    """The outcomes in the order of the rows. Asks no database."""
     client, until = KubernetesClient(connection), time.monotonic() + SECONDS
     try:
         writes = ClusterWrites(client)

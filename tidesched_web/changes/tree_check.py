@@ -66,7 +66,6 @@ def tree_of(
 
 
 def ratios_of(documents: Mapping[str, Document]) -> dict[str, float]:
-    """How much of the hardware each service type may be promised."""
     rules = documents.get(RULES, {})
     return {kind: rules.get(f"overcommit_{kind}_percent", 100) / 100 for kind in SERVICE_TYPES}
 
@@ -201,7 +200,6 @@ def _at_figures(breach: Breach, old: Tree, new: Tree, below: _Below, in_use: Use
 
 
 def _beyond_ratio(breach: Breach, tree: Tree, below: _Below) -> Fault:
-    """Less of the hardware may be promised than is."""
     scale = MIB if breach.resource == MEMORY else 1
     return Fault(
         object=RULES,
@@ -216,8 +214,6 @@ def _beyond_ratio(breach: Breach, tree: Tree, below: _Below) -> Fault:
 
 
 class _Below:
-    """Who stands below whom in one tree. Made once: a file may bring thousands of breaches of thousands of queues."""
-
     def __init__(self, tree: Tree) -> None:
         self._children: dict[str, list[str]] = defaultdict(list)
         self._place = {key: number for number, key in enumerate(tree.holders)}
@@ -225,7 +221,6 @@ class _Below:
             self._children[holder.parent].append(key)
 
     def of(self, holder: str) -> list[str]:
-        """All holders below one, in the order of the tree; O(those)."""
         found, level = [], self._children.get(holder, [])
         while level:
             found += level
@@ -234,7 +229,6 @@ class _Below:
 
 
 def _figure(tree: Tree, key: str, service_type: str, resource: str) -> float:
-    """A holder's own figure; no limit counts as nothing, since then its children are counted."""
     holder = tree.holders.get(key)
     limit = holder.limit(service_type, resource) if holder else None
     return limit or 0
@@ -258,7 +252,6 @@ def _code(key: str, own: Holder | None) -> str:
 
 
 def _give_way(tree: Tree, below: _Below, breach: Breach, sibling: str, in_use: Uses) -> str:
-    """What the one that could give way has, in words; nothing where no use is known."""
     key = sibling.replace("/", ":", 1)
     used = _in_use(tree, below, key, breach.service_type, breach.resource, in_use)
     if used is None:
@@ -294,7 +287,6 @@ def _claims(tree: Tree, key: str, breach: Breach) -> bool:
 
 
 def _in_use(tree: Tree, below: _Below, key: str, service_type: str, resource: str, in_use: Uses) -> float | None:
-    """Cards in use now in a holder; unknown (None) for cpu and memory."""
     if resource in _FIELD_OF:
         return None
     queues = [key] if key.startswith("queue:") else [name for name in below.of(key) if name.startswith("queue:")]

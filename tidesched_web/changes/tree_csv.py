@@ -102,7 +102,6 @@ def loads(
 
 
 def _delimiter(text: str) -> str:
-    """Which of the usual separators stands most often in the first line; a comma where none does."""
     line = text[:MOST_OF_HEAD].partition("\n")[0]
     return max(",;\t", key=line.count)
 

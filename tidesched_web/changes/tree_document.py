@@ -62,17 +62,14 @@ def parts_of(key: str) -> tuple[str, ...]:
 
 
 def key_of(kind: str, *parts: str | None) -> str:
-    """The key of an object; no tenant stands for the platform."""
     return "/".join((kind, *(part or PLATFORM for part in parts)))
 
 
 def in_order(keys: Iterable[str]) -> list[str]:
-    """Keys so that an object comes after those that it refers to."""
     return sorted(keys, key=lambda key: (KINDS.index(kind_of(key)), key))
 
 
 def unescaped(step: str) -> str:
-    """One step of a JSON pointer as the name that it means."""
     return step.replace("~1", "/").replace("~0", "~")
 
 
@@ -89,7 +86,6 @@ _short = functools.lru_cache(maxsize=4096)(_pointer)
 
 
 def merge_patch(target: Any, patch: Any) -> Any:
-    """RFC 7386; neither argument is changed."""
     if not isinstance(patch, Mapping):
         return patch
     result = dict(target) if isinstance(target, Mapping) else {}
@@ -132,7 +128,6 @@ def restricted(documents: Mapping[str, Document], keys: Iterable[str]) -> Docume
 
 
 def differences(before: Mapping[str, Document], after: Mapping[str, Document]) -> list[Difference]:
-    """Every figure that differs, by object and field. A whole object that comes or goes has one line for each field."""
     found = []
     for key in in_order({*before, *after}):
         old, new = before.get(key), after.get(key)
@@ -219,6 +214,5 @@ def written_value(edits: Mapping[str, Any], found: Difference) -> Any:
 
 
 def inverse(before: Mapping[str, Document], after: Mapping[str, Document], keys: Iterable[str]) -> Edits:
-    """The edits that lead from ``after`` back to ``before``, for ``keys`` alone."""
     chosen = list(keys)
     return patch_between(restricted(after, chosen), restricted(before, chosen))

@@ -149,7 +149,6 @@ def _mapping(loader: Any, node: yaml.MappingNode) -> dict[Any, Any]:
 
 
 def _value(loader: Any, node: yaml.Node) -> Any:
-    """What the loader makes of a node; texts and plain whole numbers, most of a file, without its ceremony."""
     if type(node) is yaml.ScalarNode:
         if node.tag == "tag:yaml.org,2002:str":
             return node.value
@@ -254,7 +253,6 @@ def _document(kind: str, name: str, entry: Any, hints: Hints) -> tuple[str, Docu
 
 
 def place_of(key: str) -> str:
-    """Where the document of an object stands in the file, as a JSON pointer."""
     kind, _slash, name = key.partition("/")
     return pointer(SECTIONS[kind], name)
 
@@ -282,7 +280,6 @@ def _unknown(name: str, known: list[str], hints: Hints) -> str:
 
 
 def sections(documents: Mapping[str, Document]) -> dict[str, int]:
-    """How many objects of each kind a tree has."""
     counts = dict.fromkeys(KINDS, 0)
     for key in in_order(documents):
         counts[kind_of(key)] += 1

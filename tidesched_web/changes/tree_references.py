@@ -78,7 +78,6 @@ class _Names:
 
     @cached_property
     def in_sight(self) -> Mapping[str, list[str]]:
-        """Names of the objects of each kind that the reader sees."""
         found: dict[str, list[str]] = defaultdict(list)
         for key in self.documents:
             if self.sees(key):
@@ -103,7 +102,6 @@ class _Names:
         return self._offered(self.hints.near(name, known))
 
     def meant_card(self, name: str) -> str:
-        """The same of a card type, in whose place another model is never offered."""
         return self._offered(near_card(name, sorted(self.cards)) if self.hints.take() else None)
 
     @staticmethod
@@ -160,7 +158,6 @@ def _grant(key: str, names: _Names) -> Iterator[Fault]:
 
 
 def _aliases(key: str, names: _Names) -> Iterator[Fault]:
-    """A name means one card type."""
     own = parts_of(key)[0]
 
     def taken(name: str) -> str | None:
@@ -309,7 +306,6 @@ def drained(edits: Mapping[str, Any], live_gangs: Mapping[str, int]) -> Iterator
 def misleading_names(
     before: Mapping[str, Document], after: Mapping[str, Document], edits: Mapping[str, Any]
 ) -> Iterator[Fault]:
-    """New names with signs that are not seen; a name that stands there already stays."""
     for key in sorted(edits):
         if key in after and kind_of(key) in ("tenant", "project", "business-line"):
             name = after[key].get("name", "")

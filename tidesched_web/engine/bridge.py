@@ -86,7 +86,6 @@ def result_document(result: Result) -> dict[str, Any]:
 
 
 def encode_memory(memory: Memory) -> bytes:
-    """Memory as it is stored with the session row."""
     return msgspec.msgpack.encode(memory, order="deterministic")
 
 

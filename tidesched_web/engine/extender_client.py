@@ -47,7 +47,6 @@ def refused(address: ipaddress.IPv4Address | ipaddress.IPv6Address, *, loopback:
 
 
 def _parts(url: str) -> tuple[SplitResult, str, int]:
-    """What an address says, with its host and port."""
     try:
         parts = urlsplit(url)
         host, port = parts.hostname or "", parts.port or (443 if parts.scheme == "https" else 80)
@@ -84,7 +83,6 @@ def check_written(url: str) -> None:
 
 
 def wrong_addresses(policy: Policy) -> Iterator[BadInput]:
-    """The extenders of a policy that could never be asked, each with its place."""
     named = (("tiers", policy.tiers), *((f"profiles[{p}].tiers", one.tiers) for p, one in enumerate(policy.profiles)))
     for at, tiers in named:
         for t, tier in enumerate(tiers):
@@ -124,7 +122,6 @@ class HttpExtenderClient:
             raise ExtenderError(f"{host}: {type(error).__name__}: {error}") from None
 
     def _address(self, host: str, port: int) -> str:
-        """The first of the host's addresses, all of which must be acceptable."""
         if host.lower().rstrip(".") in _METADATA:
             raise _not_there(host)
         try:

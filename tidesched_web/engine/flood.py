@@ -32,8 +32,6 @@ _NAME = "flood.tidesched.io"
 
 
 class Claim(msgspec.Struct, frozen=True):
-    """``pods`` pods like ``like`` in a queue, for one card type."""
-
     queue: Queue
     card: str
     like: Pod
@@ -49,7 +47,6 @@ class Flooded(msgspec.Struct, frozen=True):
 
 
 def flood(trial: Trial) -> Row:
-    """What claims on all inference quotas would take, now and after the edit; and the victims of only one of them."""
     before = _run(trial.picture, trial.picture.snapshot, trial.picture.policy)
     after = before if trial.same else _run(trial.picture, trial.snapshot, trial.policy)
     reclaimed, spared = victims_differ(before.result, after.result)
@@ -66,7 +63,6 @@ def _run(picture: Picture, snapshot: Snapshot, policy: Policy) -> Flooded:
 
 
 def _told(flooded: Flooded) -> Row:
-    """What was claimed, what the session takes for it, and what of the claims it cannot serve."""
     asked: dict[str, Counter[str]] = {}
     unserved: dict[str, Counter[str]] = {}
     for queue, card, milli in flooded.made.values():

@@ -17,8 +17,6 @@ _LONG = ("pods", "pod_groups")
 
 
 class Follower:
-    """The latest snapshot of one cluster that was read, and what it takes to read the next one quickly."""
-
     def __init__(self) -> None:
         self.base_id: int | None = None
         self._base: Snapshot | None = None

@@ -57,8 +57,6 @@ def cooldown_seconds(text: str) -> float | None:
 
 @dataclass(frozen=True, slots=True)
 class Outline:
-    """The names in a policy: its actions in order, the plugins of each tier, schedulers with tiers of their own."""
-
     actions: tuple[str, ...]
     tiers: tuple[tuple[str, ...], ...]
     profiles: tuple[str, ...]
@@ -67,7 +65,6 @@ class Outline:
 
 @lru_cache(maxsize=64)
 def outline(text: str) -> Outline | None:
-    """What a policy consists of; None where it cannot be read."""
     try:
         policy = parse_policy(text)
     except BadInput:

@@ -61,7 +61,6 @@ def remedy(picture: Picture, reason: Reason, *, urgent: Callable[[], bool]) -> A
 
 
 def _rivals(picture: Picture, reason: Reason) -> set[str]:
-    """Gangs that wait for the same, and are not promised it yet."""
     wanted = set((reason.numbers.resource or "").split("|"))
     waiting = (one for one in picture.before.reasons if one.code != "WaitingForReclaim")
     same = {one.podgroup for one in waiting if wanted & set((one.numbers.resource or "").split("|"))}

@@ -28,7 +28,6 @@ class Tide(msgspec.Struct, frozen=True):
 
 
 def measure(snapshot: Snapshot, result: Result) -> list[Tide]:
-    """One row for each card type that the nodes have or that a pod asks for; O(pods)."""
     service_types = {outcome.name: outcome.service_type for outcome in result.podgroups}
     nodes = {node.name: node for node in snapshot.nodes}
     total = Counter({card: count * 1000 for card, count in hardware(snapshot.nodes).items()})
@@ -125,7 +124,6 @@ def _promised(snapshot: Snapshot) -> dict[str, Counter[str]]:
 
 
 def running_cards(snapshot: Snapshot, result: Result, service_type: ServiceType) -> int:
-    """Milli-cards that gangs of ``service_type`` hold now, over all card types."""
     service_types = {outcome.name: outcome.service_type for outcome in result.podgroups}
     return sum(
         pod.card.milli

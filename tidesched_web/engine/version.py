@@ -12,7 +12,6 @@ _OUTSIDE = frozenset({"simulator", "cli", "__pycache__"})
 
 @cache
 def engine_version() -> str:
-    """``release+digest``, at most 40 characters."""
     root = Path(scheduler_core.__file__).parent
     digest = hashlib.sha256()
     for path in sorted(root.rglob("*.py")):

@@ -36,8 +36,6 @@ Row = dict[str, Any]
 
 
 class Picture:
-    """A session's input, loaded: what an edit is tried out on. The result without the edit is found once."""
-
     def __init__(
         self, snapshot: Snapshot, policy: Policy, *, now: float, memory: Memory | None, workspace: bridge.Workspace
     ) -> None:
@@ -84,7 +82,6 @@ def try_out(picture: Picture, edit: Edit) -> Trial:
 
 
 def impact(trial: Trial) -> Row:
-    """The lists of the impact that one session shows, all rows of each."""
     if trial.same:
         return {name: [] for name in SESSION_LISTS}
     reclaimed, spared = victims_differ(trial.before, trial.after)
@@ -147,7 +144,6 @@ def _gangs(trial: Trial) -> Row:
 
 
 def _after_admission(trial: Trial, before: Mapping[str, Reason], after: Mapping[str, Reason]) -> dict[str, int]:
-    """What the gangs have that only the edit admits, once their pods exist, by name."""
     from tidesched_web.engine.admitted import after_admission
 
     names = {
@@ -237,7 +233,6 @@ def _use(amount: Any) -> Iterable[tuple[str, int]]:
 
 
 def _limit(queue: Queue | None, resource: str) -> int | None:
-    """What a queue may use; None = no limit (contracts 3.4: an absent card is 0 once there is a card quota)."""
     if queue is None:
         return None
     if resource == "cpu_milli":
@@ -248,7 +243,6 @@ def _limit(queue: Queue | None, resource: str) -> int | None:
 
 
 def shown(resource: str, amount: int | None) -> int | float | None:
-    """Cards as counts, cpu and memory as they are."""
     return amount if amount is None or resource in ("cpu_milli", "memory_bytes") else cards_to_json(amount)
 
 
@@ -283,7 +277,6 @@ def _victims(result: Result) -> dict[str, Row]:
 
 
 def taken(result: Result) -> Row:
-    """How many gangs a session takes, and with how many cards."""
     cards: Counter[str] = Counter()
     gangs = {victim.gang: victim.cards for reclaim in result.reclaims for victim in reclaim.victims}
     for held in gangs.values():

@@ -14,8 +14,6 @@ SHOWN = 5
 
 @dataclass(frozen=True, slots=True)
 class Dependents:
-    """Objects of one kind. ``blocks``: the deletion is refused while they are there; the others go along."""
-
     kind: str
     count: int
     names: tuple[str, ...]
@@ -43,7 +41,6 @@ def _quotas(owner: Model, column: str) -> Dependents:
 
 
 def dependents_of(row: Model) -> list[Dependents]:
-    """What hangs on a tenant, project, business line, queue or card type; kinds without a row are left out."""
     groups: list[Dependents] = []
     if isinstance(row, Tenant):
         groups = [

@@ -27,8 +27,6 @@ _CLOSED: Final = ("Closed", "Closing")
 
 @dataclass(frozen=True)
 class FieldDrift:
-    """One field: what it should be, what was sent, what it is, and who made it so (where the cluster knows)."""
-
     field: str
     intent: str | None
     pushed: str | None
@@ -38,7 +36,6 @@ class FieldDrift:
 
 
 def fields_of(manifest: Json, *, state: str = "") -> Fields:
-    """The fields of a Queue or PriorityClass manifest; ``state`` is the state that a queue is wanted in."""
     kind = manifest.get("kind")
     metadata = manifest.get("metadata") or {}
     if kind == "PriorityClass":
@@ -109,7 +106,6 @@ def changed_by(managed: list[Json], field: str) -> tuple[str, str]:
 
 
 def live_part(obj: Json) -> dict[str, Any]:
-    """What of a live object is kept for the pages and for adopting it."""
     metadata = obj.get("metadata") or {}
     kept: dict[str, Any] = {
         "kind": obj.get("kind"),

@@ -25,7 +25,6 @@ def visible_drift(access: Access) -> QuerySet[Drift]:
 
 
 def open_drift(access: Access, cluster: Cluster) -> QuerySet[Drift]:
-    """What has not ended, what waits for a person first."""
     return visible_drift(access).filter(cluster=cluster).exclude(state=DriftState.RESOLVED)
 
 
@@ -35,7 +34,6 @@ def drift_counts(access: Access, cluster: Cluster) -> dict[str, int]:
 
 
 def drift_look(cluster: Cluster) -> DriftLook | None:
-    """The newest comparison of a cluster, or None where there was none."""
     return DriftLook.objects.filter(cluster=cluster).first()
 
 
@@ -81,7 +79,6 @@ def _refusal(row: Queue | PriorityClass) -> str:
 
 
 def refused_names(cluster: Cluster) -> set[Key]:
-    """Objects whose newest push the cluster has refused."""
     queues = Queue.objects.filter(cluster=cluster, refusals__gt=0).order_by().values_list("name", flat=True)
     classes = PriorityClass.objects.filter(cluster=cluster, refusals__gt=0).order_by().values_list("name", flat=True)
     return {*((QUEUE, name) for name in queues), *((CLASS, name) for name in classes)}
@@ -108,7 +105,6 @@ def has_been_pushed(cluster: Cluster) -> bool:
 
 
 def first_refusal(cluster: Cluster) -> str:
-    """The first object that the cluster refuses, with its words; empty where it takes everything."""
     models: tuple[tuple[str, type[Queue] | type[PriorityClass]], ...] = ((QUEUE, Queue), (CLASS, PriorityClass))
     for kind, model in models:
         rows = model._base_manager.filter(cluster=cluster, refusals__gt=0).exclude(sync_error="").order_by("name")

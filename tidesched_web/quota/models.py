@@ -32,8 +32,6 @@ class QueueState(models.TextChoices):
 
 
 class SyncState(models.TextChoices):
-    """How the cluster's object stands to the intent."""
-
     PENDING = "pending", _("Pending")
     IN_STEP = "in_step", _("In step")
     DRIFTED = "drifted", _("Drifted")
@@ -290,8 +288,6 @@ class DriftState(models.TextChoices):
 
 
 class DriftWhat(models.TextChoices):
-    """What became of the object in the cluster."""
-
     CHANGED = "changed", _("Changed by hand")
     MISSING = "missing", _("Deleted")
     REFUSED = "refused", _("Refused by the cluster")

@@ -25,7 +25,6 @@ def _number(rows: QuerySet[Any], column: str) -> Coalesce:
 
 
 def tenants_listed(access: Access) -> QuerySet[Tenant]:
-    """Visible tenants with ``projects_count lines_count queues_count members_count``."""
     return visible_tenants(access).annotate(
         projects_count=_number(Project.objects.all(), "tenant"),
         lines_count=_number(BusinessLine.objects.all(), "tenant"),
@@ -43,7 +42,6 @@ def business_lines_listed(access: Access) -> QuerySet[BusinessLine]:
 
 
 def tenants_managed(access: Access) -> QuerySet[Tenant]:
-    """Tenants that the caller may change: all for a platform admin, else those where they are an admin."""
     tenants = visible_tenants(access).order_by("slug")
     return tenants if access.administers else tenants.filter(pk__in=access.admin_of)
 
@@ -54,7 +52,6 @@ def projects_managed(access: Access) -> QuerySet[Project]:
 
 
 def lines_managed(access: Access) -> QuerySet[BusinessLine]:
-    """Business lines where the caller may make queues; those of the platform come last."""
     lines = visible_business_lines(access).order_by("tenant__slug", "slug")
     return lines if access.administers else lines.filter(tenant_id__in=access.admin_of)
 

@@ -26,7 +26,6 @@ def limited_cards(cluster: Cluster) -> dict[str, str]:
 
 
 def limits_of(cards: Mapping[str, int], counted_by: Mapping[str, str]) -> dict[str, int]:
-    """What a queue with this card quota may use of each resource that has to be limited; an absent card is none."""
     limits = dict.fromkeys(counted_by.values(), 0)
     for card, resource in counted_by.items():
         limits[resource] += cards.get(card, 0)
@@ -82,7 +81,6 @@ class LastPush:
 
 
 def last_pushes(access: Access, clusters: Sequence[Cluster]) -> dict[int, LastPush]:
-    """The newest push of each of these clusters that had one; for those who see everything. One query."""
     if not access.everything or not clusters:
         return {}
     values: dict[str, Any] = {"clusters": [one.pk for one in clusters], "first": FIRST_RETRY, "last": LAST_RETRY}

@@ -95,12 +95,10 @@ def with_card_quota(queues: QuerySet[Queue]) -> QuerySet[Queue]:
 
 
 def card_quota_of(queue: Queue) -> dict[str, int]:
-    """Card name → count of a queue that came through `with_card_quota`."""
     return {row["card"]: row["cards"] for row in queue.card_quota_rows}  # type: ignore[attr-defined]
 
 
 def effective_quota_of(queue: Queue) -> dict[str, int]:
-    """Card name → count as the cluster was given it: the base, and what tide plans make of it."""
     turned: dict[str, int] = queue.tide
     return card_quota_of(queue) | turned
 
@@ -113,12 +111,10 @@ def with_hardware(queues: QuerySet[Queue]) -> QuerySet[Queue]:
 
 
 def hardware_rows_of(queue: Queue) -> dict[str, int]:
-    """Card name → count of what nodes have; a type that no node has shown yet is absent."""
     return {row["card"]: row["cards"] for row in queue.hardware_rows}  # type: ignore[attr-defined]  # annotated
 
 
 def turned_by_plans(cluster: Cluster) -> dict[str, dict[str, int]]:
-    """Queue → card → count of the queues whose quota tide plans turn now."""
     return dict(Queue.objects.filter(cluster=cluster).exclude(tide={}).values_list("name", "tide"))
 
 
@@ -144,7 +140,6 @@ def with_limits(holders: QuerySet[Any], owner: str) -> QuerySet[Any]:
 
 
 def limits_of(holder: Any) -> list[dict[str, Any]]:
-    """One row per cluster and service type with any limit; ``cards`` is None where cards are not limited."""
     found: dict[tuple[int, str], dict[str, Any]] = {}
 
     def row_of(row: Mapping[str, Any]) -> dict[str, Any]:

@@ -45,8 +45,6 @@ class Amount:
 
 @dataclass(frozen=True)
 class Layer:
-    """A window of local days and what it does. ``start`` and ``end`` are minutes after midnight."""
-
     name: str
     days: frozenset[int]
     start: int
@@ -61,8 +59,6 @@ class Layer:
 
 @dataclass(frozen=True)
 class Plan:
-    """The layers of one plan in its time zone."""
-
     name: str
     position: int
     zone: ZoneInfo
@@ -100,7 +96,6 @@ def instant(day: dt.date, minute: int, zone: ZoneInfo) -> dt.datetime:
 
 
 def window(plan: Plan, layer: Layer, day: dt.date) -> tuple[dt.datetime, dt.datetime] | None:
-    """When the layer that begins on ``day`` opens and closes; None where it does not begin then."""
     found = _written_window(plan, layer, day)
     if found is None or layer.ended_at is None or not found[0] <= layer.ended_at < found[1]:
         return found
@@ -108,7 +103,6 @@ def window(plan: Plan, layer: Layer, day: dt.date) -> tuple[dt.datetime, dt.date
 
 
 def _written_window(plan: Plan, layer: Layer, day: dt.date) -> tuple[dt.datetime, dt.datetime] | None:
-    """`window` as the layer says it, ended by hand or not."""
     if plan.weekday(day) not in layer.days:
         return None
     opens = instant(day, layer.start, plan.zone)
@@ -136,8 +130,6 @@ def open_layers(plans: Sequence[Plan], now: dt.datetime) -> Open:
 
 @dataclass(frozen=True)
 class Ended:
-    """A layer that a person has ended: it would be open now. ``opens_next`` is None where it never opens again."""
-
     layer: int
     at: dt.datetime
     would_close: dt.datetime
@@ -160,13 +152,11 @@ def ended_layers(plan: Plan, now: dt.datetime) -> list[Ended]:
 
 
 def next_change(plans: Sequence[Plan], now: dt.datetime, *, days: int = 8) -> dt.datetime | None:
-    """The next moment from which other layers are open, within ``days``; one that follows on itself changes nothing."""
     edges = sorted({edge for edge, _opens, _layer in _edges(plans, now, days) if edge > now})
     return next((edge for edge in edges if _other_layers(plans, edge)), None)
 
 
 def last_change(plans: Sequence[Plan], now: dt.datetime, *, days: int = 8) -> dt.datetime | None:
-    """The newest moment up to ``now`` since which other layers are open, within ``days``."""
     edges = {edge for edge, _opens, _layer in _edges(plans, now - dt.timedelta(days=days), days + 2) if edge <= now}
     return next((edge for edge in sorted(edges, reverse=True) if _other_layers(plans, edge)), None)
 
@@ -252,8 +242,6 @@ def effective_quota(
 
 @dataclass(frozen=True)
 class Step:
-    """What holds from ``start`` to ``end``."""
-
     start: dt.datetime
     end: dt.datetime
     quota: Mapping[str, Mapping[str, int]]
@@ -272,7 +260,6 @@ def steps(base: Quota, plans: Sequence[Plan], start: dt.datetime, end: dt.dateti
 
 
 def touched(plans: Iterable[Plan]) -> set[str]:
-    """The names of the queues that any layer is about."""
     return {queue for plan in plans for layer in plan.layers for queue in layer.quota}
 
 
@@ -292,7 +279,6 @@ def clock(minute: int) -> str:
 
 
 def plan_of(name: str, document: Mapping[str, Any]) -> Plan:
-    """A plan from its document, which `tide_document.canonical` has found to be right."""
     return Plan(
         name=name,
         position=document.get("position", 0),

@@ -77,14 +77,11 @@ def _whole(value: Any, at: str, least: int, most: int) -> int:
 
 
 class _Reading:
-    """Reads the parts of a document one by one and keeps what is wrong with each, so that all of it is said at once."""
-
     def __init__(self, hints: Hints) -> None:
         self.faults: list[PlanFault] = []
         self.hints = hints
 
     def read(self, part: Callable[..., Any], *given: Any, otherwise: Any = None, **named: Any) -> Any:
-        """What ``part`` makes of it; ``otherwise`` where it refuses."""
         try:
             return part(*given, **named)
         except _Refused as refused:
@@ -148,7 +145,6 @@ def _amount(value: Any, at: str) -> dict[str, int]:
 
 
 def _layer(value: Any, at: str, reading: _Reading) -> dict[str, Any] | None:
-    """A layer in canonical form; None where any part of it is refused."""
     before = len(reading.faults)
     if not isinstance(value, Mapping):
         raise _Refused(at, _("This has to be a map."))
@@ -246,7 +242,6 @@ def _layers(value: Any, reading: _Reading) -> list[dict[str, Any]]:
 def unknown_names(
     document: Mapping[str, Any], queues: Collection[str], cards: Collection[str], hints: Hints | None = None
 ) -> Iterator[PlanFault]:
-    """Queues and card types that a (canonical) document names and that are not there."""
     hints = hints or Hints()
     for number, layer in enumerate(document["layers"]):
         for queue, amounts in layer["quota"].items():

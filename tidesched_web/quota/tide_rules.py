@@ -30,8 +30,6 @@ WEEKDAY_NAMES = (
 
 @dataclass(frozen=True)
 class MomentBreach:
-    """The first moment at which a sum would be exceeded, and under which plan and layers."""
-
     at: dt.datetime
     zone: str
     plan: str
@@ -76,7 +74,6 @@ def base_of(tree: Tree, only: Collection[str] | None = None) -> dict[str, dict[s
 
 
 def with_quota(tree: Tree, quota: Quota) -> Tree:
-    """The tree with other card quotas of some queues."""
     keys = queue_holders(tree)
     holders = dict(tree.holders)
     for name, cards in quota.items():
@@ -110,7 +107,6 @@ def first_breaches(
 def _breaches_at(
     ahead: Mapping[tide.Open, dt.datetime], before: Tree, after: Tree, then_on: list[Plan], now_on: list[Plan]
 ) -> list[MomentBreach]:
-    """The breaches at these moments, each at its first one."""
     sums, known, same = Sums(after, now_on), breaches(before), then_on == now_on
     earlier: Sums | None = None
     found: list[MomentBreach] = []

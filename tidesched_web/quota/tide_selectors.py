@@ -28,7 +28,6 @@ def visible_tide_steps(access: Access) -> QuerySet[TideStep]:
 
 
 def steps_of_plan(access: Access, cluster_id: int, name: str) -> QuerySet[TideStep]:
-    """The visible steps that a plan is about."""
     return visible_tide_steps(access).filter(cluster=cluster_id, plans__contains=[name])
 
 
@@ -88,8 +87,6 @@ def plan_documents(cluster: Cluster) -> dict[str, dict[str, Any]]:
 
 @dataclass(frozen=True)
 class _Asked:
-    """Queues of one cluster by name with their base, and the enabled plans that may turn it."""
-
     cluster: Cluster
     plans: list[tide.Plan]
     base: tide.Quota
@@ -139,7 +136,6 @@ def _effective(asked: list[_Asked]) -> dict[int, dict[str, dict[str, int]]]:
 
 
 def _floors(queues: QuerySet[Queue]) -> dict[int, dict[str, dict[str, int]]]:
-    """What inference queues use now, in whole cards, by cluster and queue."""
     rows = queues.filter(service_type=ServiceType.INFERENCE).exclude(usage__allocated=0)
     found: dict[int, dict[str, dict[str, int]]] = {}
     for cluster, name, card, milli in rows.values_list("cluster_id", "name", "usage__card", "usage__allocated"):
@@ -149,7 +145,6 @@ def _floors(queues: QuerySet[Queue]) -> dict[int, dict[str, dict[str, int]]]:
 
 
 def effective_now(cluster: Cluster, queues: Iterable[Queue]) -> dict[int, dict[str, int]]:
-    """What each queue (through `with_card_quota`) may use at this moment: queue id → card → cards."""
     rows = list(queues)
     base = {queue.name: card_quota_of(queue) for queue in rows}
     plans = tide.enabled_plans(plan_documents(cluster))
@@ -187,7 +182,6 @@ class QueueTurn:
 
     @property
     def moved(self) -> int:
-        """How many cards that lends or gives."""
         return max(0, self.turn.base - self.sent if self.turn.lends else self.sent - self.turn.base)
 
     @property
@@ -218,7 +212,6 @@ def turns_of(queues: QuerySet[Queue], clusters: Iterable[Cluster]) -> list[Queue
 
 
 def turns_of_queue(queue: Queue, cluster: Cluster) -> list[QueueTurn]:
-    """`turns_of` one queue that came through `with_card_quota`. Two queries."""
     return _with_steps(_turns([queue], _plans_on([cluster.pk]).get(cluster.pk, []), cluster))
 
 

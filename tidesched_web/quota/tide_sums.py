@@ -33,7 +33,6 @@ class _Sum:
 
     @property
     def excess(self) -> int:
-        """By how much it is exceeded under layers that touch it; 0 = it is not."""
         return max(0, self.total - self.limit) if self.turned and self.limit is not None else 0
 
 
@@ -63,19 +62,16 @@ class Sums:
         self.over: set[BreachKey] = set()
 
     def step(self, open_now: tide.Open) -> None:
-        """Go on to the moment at which these layers are open."""
         now = frozenset(open_now)
         changed, self._open = now ^ self._open, now
         for figure in {figure for place in changed for figure in self._named.get(place, ())}:
             self._turn(figure)
 
     def settle(self, key: BreachKey) -> None:
-        """Ask no more about a sum."""
         self._settled.add(key)
         self.over.discard(key)
 
     def excess(self, key: BreachKey) -> int:
-        """By how much a sum is exceeded now under the layers that touch it; 0 = it is not."""
         found = self._sums.get(key)
         return 0 if found is None else found.excess
 
@@ -86,7 +82,6 @@ class Sums:
         return Breach(*key, found.total, found.limit, largest)
 
     def _turn(self, figure: Figure) -> None:
-        """Work out one figure again, and the sums above it."""
         queue, card = figure
         key = self.queues[queue]
         base = wanted = queue_cards(self.tree.holders[key]).get(card, 0)

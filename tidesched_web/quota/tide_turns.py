@@ -48,7 +48,6 @@ class Turn:
 
     @property
     def by(self) -> int:
-        """How many cards it is about."""
         return abs(self.cards - self.base)
 
 
@@ -105,7 +104,6 @@ def _first_turn(
 
 
 def _plans_about(plans: Sequence[Plan], open_now: tide.Open, queue: str, card: str) -> set[str]:
-    """The plans with an open layer that names this figure."""
     return {plans[place].name for place, layer in open_now if card in plans[place].layers[layer].quota.get(queue, {})}
 
 

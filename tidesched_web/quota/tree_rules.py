@@ -69,8 +69,6 @@ class Tree:
 
 @dataclass(frozen=True)
 class Breach:
-    """``holder`` (or the cluster itself) has children that add up to more than it may hand out."""
-
     holder: str
     service_type: str
     resource: str
@@ -115,7 +113,6 @@ def claims(tree: Tree, service_type: str) -> dict[str, dict[str, dict[str, int]]
 
 
 def breaches(tree: Tree) -> dict[BreachKey, Breach]:
-    """Every sum that exceeds its ceiling."""
     found: dict[BreachKey, Breach] = {}
     for service_type in sorted(tree.ratios):
         for parent, by_resource in sorted(claims(tree, service_type).items()):
@@ -131,7 +128,6 @@ def breaches(tree: Tree) -> dict[BreachKey, Breach]:
 
 
 def ceiling(tree: Tree, parent: str, service_type: str, resource: str) -> int | None:
-    """What a holder, or the cluster itself, may hand out; None is no limit."""
     if parent != ROOT:
         return tree.holders[parent].limit(service_type, resource)
     hardware = tree.hardware.get(resource)

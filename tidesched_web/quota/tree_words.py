@@ -53,7 +53,6 @@ def excess_text(breach: Breach, whose: str) -> str:
 
 
 def give_way_text(name: str, resource: str, quota: float, used: float) -> str:
-    """Who could have less, and how much of it is in use."""
     return _("%(name)s could give way: it has %(quota)s, of which %(used)s are in use.") % {
         "name": name, "quota": resource_figure(resource, quota), "used": plain(used)
     }  # fmt: skip

@@ -144,7 +144,6 @@ def _falls(group: PodGroup, pods: list[Pod], evicted: set[str]) -> bool:
 
 
 def _spared_until(group: PodGroup, spared: Mapping[str, float]) -> dt.datetime | None:
-    """The end of the gang's cool-down, by its own key or the lasting name of what comes back under a new PodGroup."""
     if not spared:
         return None
     until = max((spared[name] for name in (group.key, lasting_name(group)) if name in spared), default=None)
@@ -213,7 +212,6 @@ def _values(
 
 
 def _cards(group: PodGroup, outcome: GangOutcome) -> Mapping[str, int]:
-    """Milli-cards by type; without pods what the PodGroup asks for."""
     return outcome.cards or {first_of(names): milli for names, milli in group.card_request.items()}
 
 

@@ -15,7 +15,6 @@ _FIGURES = ("resource", "requested", "field", "limit", "short")
 
 
 def basis(code: str, numbers: Mapping[str, Any]) -> dict[str, Any]:
-    """The figures that an answer rests on: what the gang asks for, of how much, and how much of it is missing."""
     return {"code": code} | {name: numbers[name] for name in _FIGURES if numbers.get(name) is not None}
 
 

@@ -50,6 +50,5 @@ def keep_remedy(
 
 
 def drop_stale(*, cluster_id: int) -> int:
-    """Delete the answers of gangs that do not wait any more, and those that are too old to be shown."""
     over = Q(gang__needs=False) | Q(worked_out_at__lt=timezone.now() - KEPT)
     return GangRemedy.objects.filter(over, gang__cluster_id=cluster_id).delete()[0]

@@ -90,7 +90,6 @@ def timeline_of(gang: Gang) -> QuerySet[GangEvent]:
 
 
 def visible_gang_keys(access: Access, cluster_ids: Iterable[int], keys: Iterable[str]) -> set[tuple[int, str]]:
-    """Which of these gangs (``namespace/name``) the caller may see anything of, as (cluster, key). One query."""
     wanted = set(keys)
     parts = [key.partition("/") for key in wanted]
     rows = (
@@ -109,8 +108,6 @@ def visible_gang_keys(access: Access, cluster_ids: Iterable[int], keys: Iterable
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """Who waits: the gangs that were asked for, and how many there are of each reason, the most frequent first."""
-
     gangs: list[Gang]
     by_reason: list[dict[str, Any]]
 
@@ -125,7 +122,6 @@ def waiting_gangs(access: Access, cluster: Cluster) -> QuerySet[Gang]:
 
 
 def holding_gangs(access: Access, cluster: Cluster, card: str, queue: str = "") -> QuerySet[Gang]:
-    """Gangs in sight that hold cards of this type, or a promise of them; ``queue``: of this queue alone."""
     held = (GangState.ADMITTED, GangState.RUNNING)
     gangs = visible_gangs(access).filter(cluster=cluster, gone_at__isnull=True, state__in=held, cards__has_key=card)
     return gangs.filter(queue_name=queue) if queue else gangs
@@ -142,7 +138,6 @@ BY_NEED = ("rank", "waits_from", "-submitted_at", "-id")
 
 
 def by_need(gangs: QuerySet[Gang]) -> QuerySet[Gang]:
-    """With the keys of the order `BY_NEED`: who waits, the longest wait first, then who runs, then who is over."""
     return gangs.annotate(rank=RANK, waits_from=WAITS_FROM)
 
 
@@ -174,7 +169,6 @@ def live_gangs(cluster: Cluster, queue_names: Iterable[str]) -> dict[str, int]:
 
 
 def newest_gang_id(access: Access, cluster: Cluster, key: str) -> int | None:
-    """The row of ``namespace/name`` that was submitted last, if the caller sees it."""
     namespace, _, name = key.partition("/")
     gangs = visible_gangs(access).filter(cluster=cluster, namespace=namespace, name=name)
     return gangs.order_by("-submitted_at", "-id").values_list("pk", flat=True).first()
@@ -196,7 +190,6 @@ class HeldCard(NamedTuple):
 
 
 def pods_on_nodes(access: Access, cluster: Cluster, nodes: Iterable[str]) -> list[HeldCard]:
-    """The pods that hold cards of these nodes, those that name their cards first. One query."""
     rows = GangPod.objects.filter(
         gang__cluster=cluster, gang__gone_at__isnull=True, node__in=list(nodes), phase__in=("Pending", "Running")
     ).exclude(card="")
@@ -213,7 +206,6 @@ def pods_on_nodes(access: Access, cluster: Cluster, nodes: Iterable[str]) -> lis
 
 
 def with_free_cards(nodes: QuerySet[Node], cluster: Cluster, card: str = "") -> QuerySet[Node]:
-    """Nodes of a cluster with ``free``: the milli-cards that no pod holds, of one type or of all; in the same query."""
     bound = [card, card, cluster.pk, card, card]
     free = RawSQL(_FREE_MILLI, bound, output_field=BigIntegerField())  # noqa: S611 - bound
     return nodes.annotate(free=free)
@@ -230,7 +222,6 @@ def _is_in(own: QuerySet[GangPod]) -> Exists:
 
 
 def with_steps(gangs: QuerySet[Gang]) -> QuerySet[Gang]:
-    """Gangs with their timelines as rows ``[{kind, at, detail, reclaim_id}]``, newest first, in the same query."""
     steps = GangEvent.objects.filter(gang=OuterRef("pk")).order_by("-at", "-id")
     row = JSONObject(kind="kind", at="at", detail="detail", reclaim_id="reclaim_id")
     return gangs.annotate(step_rows=ArraySubquery(steps.values(row=row)[:300]))

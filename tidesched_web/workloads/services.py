@@ -116,7 +116,6 @@ class GangRecorder:
         return {uid: known.state for uid, known in self._known.items()}
 
     def reason_since(self, uid: str, code: str) -> dt.datetime | None:
-        """Since when the gang waits for ``code``; None when its row names another reason."""
         known = self._known.get(uid)
         return known.reason_since if known is not None and known.reason_code == code else None
 
@@ -203,7 +202,6 @@ class GangRecorder:
         return moved
 
     def _named(self, gang: Seen) -> Gang:
-        """As much of its row as an event says."""
         values, group = gang.values, gang.group
         return Gang(
             pk=self._known[values.uid].id, cluster_id=self.cluster_id, namespace=group.namespace,

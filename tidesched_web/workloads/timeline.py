@@ -47,7 +47,6 @@ class LeftGangs:
             del self._by_key[next(iter(self._by_key))]
 
     def forget_old(self, wall_at: dt.datetime) -> None:
-        """Drop those that left too long ago. O(dropped)."""
         while self._by_key:
             key = next(iter(self._by_key))
             if wall_at - self._by_key[key].wall_at < LASTS:
@@ -93,7 +92,6 @@ def reason_detail(reason: Reason) -> dict[str, Any]:
 def entries(
     gang: Seen, *, was_state: str, was_phase: str, was_reason: str, was_promised: bool, was_running: bool
 ) -> list[TimelineEntry]:
-    """What changed from the row as it was (empty strings for a gang that is new) to how it is seen now."""
     values, found = gang.values, []
     if not was_state:
         found.append(TimelineEntry(GangEventKind.SUBMITTED, {"queue": values.queue_name}, at=values.submitted_at))

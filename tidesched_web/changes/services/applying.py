@@ -186,7 +186,6 @@ def _hour(change: QuotaChange, at: dt.datetime | None, now: dt.datetime) -> dt.d
 
 
 def _kept(change: QuotaChange, plan: Plan) -> dict[str, Any]:
-    """The plan as it is stored, with the impact that was worked out for the same objects."""
     document = plan.kept(base_version=change.base_version)
     return document | {"impact": known_impact(change, document)}
 
@@ -238,7 +237,6 @@ def _shared_meanwhile() -> str:
 
 
 def _rows_of(plan: Plan, cluster: Cluster) -> dict[tuple[str, str], tuple[int, int]]:
-    """(kind, name) → key and version of the rows behind the objects, as they are now."""
     found: dict[tuple[str, str], tuple[int, int]] = {}
     for kind, model in (("Queue", Queue), ("PriorityClass", PriorityClass)):
         names = [difference.name for difference in plan.objects if difference.kind == kind]

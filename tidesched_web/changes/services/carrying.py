@@ -32,7 +32,6 @@ _OPEN = (CarryState.QUEUED, CarryState.APPLYING)
 
 
 def carry(pk: int) -> bool:
-    """Carry one change as far as it goes now; False where another worker has it or nothing is left to do."""
     now = timezone.now()
     free = Q(claimed_until__isnull=True) | Q(claimed_until__lt=now)
     if not QuotaChange.objects.filter(free, pk=pk, state=ChangeState.APPLYING).update(claimed_until=now + CLAIM):
@@ -56,7 +55,6 @@ def _waiting(change: QuotaChange) -> list[ChangeObject]:
 
 
 def _send(change: QuotaChange) -> None:
-    """Send batch by batch; where the cluster does not answer the rest waits for the next sweep."""
     waiting = _waiting(change)
     try:
         client = KubernetesClient.for_cluster(change.cluster)
@@ -79,7 +77,6 @@ def _send(change: QuotaChange) -> None:
 
 
 def _send_batch(cluster: Cluster, client: KubernetesClient, batch: list[ChangeObject]) -> str:
-    """Send some objects; returns why the cluster could not be reached, if so."""
     writes = ClusterWrites(client)
     for row in batch:
         if row.act == CarryAct.REPLACE:
@@ -205,7 +202,6 @@ def _mark(
 
 
 def _settle(pk: int) -> None:
-    """Say how the change stands after a pass: applied, failed at an object, or still on its way."""
     with transaction.atomic():
         change = locked(QuotaChange(pk=pk))
         if change.state != ChangeState.APPLYING:

@@ -44,7 +44,6 @@ def make_people(passwords: Iterable[Offered], tenants: Mapping[str, Tenant]) -> 
 
 
 def ask_for_cards(cluster: Cluster) -> None:
-    """The quota admin wants Ember's changes seen by a second person; then Ember's admin asks for one."""
     admin, asker = user_by_name("quota-admin"), user_by_name("ember-admin")
     if admin is None or asker is None:
         return

@@ -105,7 +105,6 @@ def new_change(
     rolls_back: QuotaChange | None = None,
     known: Mapping[str, Any] | None = None,
 ) -> QuotaChange:
-    """The row of a draft, under the lock of the tree that ``plan`` was worked out on."""
     if source not in SOURCES:
         raise ValueError(f"unknown source {source!r}")
     return QuotaChange.objects.create(

@@ -29,7 +29,6 @@ FRESH = dt.timedelta(minutes=10)
 
 
 def follow() -> int:
-    """Begin to follow changes that have reached their cluster, and compare those that are followed; how many ended."""
     now = timezone.now()
     for change in selectors.changes_to_follow(now):
         _begin(change)

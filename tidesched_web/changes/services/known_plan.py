@@ -74,7 +74,6 @@ def known_plan(change: QuotaChange, access: Access, make: Callable[[], dict[str,
 
 
 def is_large(edits: Mapping[str, Any]) -> bool:
-    """Whether edits have more figures than ``LARGE``; O(LARGE)."""
     left = LARGE
     for patch in edits.values():
         left -= _figures(patch)
@@ -84,7 +83,6 @@ def is_large(edits: Mapping[str, Any]) -> bool:
 
 
 def _figures(value: Any) -> int:
-    """Values that hold no others; an object without any, and one that is deleted, count as one."""
     if isinstance(value, Mapping | list):
         return sum(map(_figures, value.values() if isinstance(value, Mapping) else value)) or 1
     return 1

@@ -93,7 +93,6 @@ class Plan:
         return self.document(base_version=base_version, access=self.readers)
 
     def document(self, *, base_version: int, access: Access | None) -> dict[str, Any]:
-        """The plan as JSON; names of objects that the caller does not see, and sums of all tenants, are left out."""
         return {
             "base_version": base_version,
             "tree_version": self.tree_version,
@@ -110,7 +109,6 @@ class Plan:
         }
 
     def _with_use(self, found: Difference) -> dict[str, Any]:
-        """A difference of a card quota also says how many are in use now."""
         card = _card_of(found.field)
         if card is None:
             return found.as_json()
@@ -125,7 +123,6 @@ class Plan:
 
     @cached_property
     def _owners_use(self) -> Mapping[tuple[str | None, str | None, str, str], float]:
-        """Cards in use by (tenant, project, service type, card); without a project those of the whole tenant."""
         found: dict[tuple[str | None, str | None, str, str], float] = defaultdict(float)
         for name, used in self.around.in_use.items():
             queue = self.before.get(key_of("queue", name))
@@ -138,7 +135,6 @@ class Plan:
         return found
 
     def errors(self, access: Access | None) -> list[dict[str, Any]]:
-        """The faults as JSON, as far as the caller may know of them."""
         return [self.seen(fault, access) for fault in self.faults]
 
     def seen(self, fault: Fault, access: Access | None) -> dict[str, Any]:
@@ -158,7 +154,6 @@ class Plan:
 
 
 def in_sight(key: str, reading: TreeReading, documents: Documents, access: Access | None) -> bool:
-    """Whether the caller may see an object of ``documents``; None sees everything."""
     if access is None or access.everything:
         return True
     owner = tenant_of(key, documents)
@@ -267,7 +262,6 @@ def _find_faults(
     faults: Faults, hints: Hints, reading: TreeReading, after: Documents, edits: Edits, around: Surroundings, *,
     now: dt.datetime, reader: Access | None,
 ) -> None:  # fmt: skip
-    """Sums are looked at once everything else is right."""
     sees = partial(in_sight, reading=reading, documents=after, access=reader)
     known = references(
         reading.documents, after, edits, reading.card_names, shown=reading.hardware, hints=hints, sees=sees
@@ -312,7 +306,6 @@ def _after(before: Documents, edits: Edits, faults: Faults, hints: Hints) -> Doc
 
 
 def _replace_faults(key: str, patch: Mapping[str, Any]) -> list[Fault]:
-    """No document has this member, so it is looked at here."""
     if isinstance(patch.get(REPLACE), bool | None):
         return []
     return [Fault(key, pointer(REPLACE), "invalid", _("This has to be true or false."))]
@@ -325,7 +318,6 @@ def after_of(before: Documents, edits: Edits) -> Documents:
 def _approval(
     cluster: Cluster, before: Documents, slugs: set[str], asked: Iterable[Difference]
 ) -> list[dict[str, str]]:
-    """Who demands that a second person looks at it."""
     demands = before[RULES]["approval_required"]
     why = [{"kind": "cluster", "name": cluster.slug}] if demands else []
     demanding = [slug for slug in sorted(slugs) if before.get(f"tenant/{slug}", {}).get("approval_required")]
@@ -393,7 +385,6 @@ _BREACHES = ("exceeds_", "below_children", "tide_")
 
 
 def _problem_of(code: str) -> str:
-    """Which application error the first fault makes of a plan."""
     if code.startswith(_BREACHES):
         return "quota_breach"
     known = {"not_drained": "in_use"} | {name: name for name in ("in_use", "misleading_name", "unknown_card")}
@@ -426,7 +417,6 @@ def require_form(plan: Plan, *, access: Access | None) -> None:
 
 
 def _errors(plan: Plan, errors: list[dict[str, Any]]) -> dict[str, Any]:
-    """Members of the problem document: the first faults, and how many more there are."""
     return {"errors": errors, **({"more_errors": plan.more_faults} if plan.more_faults else {})}
 
 
@@ -452,7 +442,6 @@ def check(*, cluster: Cluster, edits: Mapping[str, Any], access: Access, well_fo
 
 
 def plan_of(change: QuotaChange, reader: Access) -> Plan:
-    """A change worked out against the tree of now, for a reader; whether it is theirs to make is not asked."""
     return work_out(
         change.cluster, change.edits, access=None, base=change.base, asking=change.asks_beyond, reader=reader
     )

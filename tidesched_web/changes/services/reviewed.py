@@ -70,7 +70,6 @@ def _stale(change: QuotaChange, revision: int, version: int = 0) -> DomainError:
 
 
 def edited_since(change: QuotaChange, revision: int) -> list[Difference]:
-    """What the change makes now beside what it made at an earlier revision, figure by figure."""
     old = at_revision(change, revision)
     if old is None:
         return []

@@ -53,8 +53,6 @@ _COMPARED = ("what", "fields", "live", "digest", "refusal", "state", "changed_at
 
 @dataclass(frozen=True)
 class Live:
-    """An object as the watch saw it last: what of it is kept, and who manages which field."""
-
     part: Mapping[str, Any]
     managed: list[Mapping[str, Any]] = field(default_factory=list)
 
@@ -68,7 +66,6 @@ class Seen:
 
 
 def compared(cluster: Cluster, live: Mapping[Key, Live], names: Collection[Key] | None) -> Seen:
-    """Compare intent, last push and live; with ``names`` only of those objects. Reads, and writes nothing."""
     intents, pushed = intended(cluster, names), pushed_objects(cluster, names)
     differs: dict[Key, tuple[DriftWhat, list[FieldDrift]]] = {}
     for key, wanted in intents.items():
@@ -131,7 +128,6 @@ def record(*, cluster: Cluster, seen: Seen, live: Mapping[Key, Live]) -> int:
 
 
 def _differs(row: Drift, values: Mapping[str, Any], now: dt.datetime) -> bool:
-    """Whether a row that is there says something else now; if so, it says that from here on."""
     if all(getattr(row, name) == value for name, value in values.items() if name != "live"):
         return False
     # What was decided about it was about something else.
@@ -173,7 +169,6 @@ def _mark(cluster: Cluster, rows: Collection[Drift], *, drifted: bool) -> None:
 
 
 def note_look(*, cluster: Cluster, live: Collection[Key]) -> DriftLook:
-    """Say that the cluster was compared now, and which of its queues and priority classes have no decision here."""
     managed = managed_names(cluster)
     unmanaged = sorted(
         name for kind, name in live if kind == QUEUE and name not in OWN_OF_VOLCANO and (kind, name) not in managed
@@ -204,7 +199,6 @@ def unresolved(cluster: Cluster) -> set[Key]:
 
 
 def open_rows(cluster: Cluster) -> list[tuple[str, str, str, str]]:
-    """What waits for a person: what became of it, kind, name, and what the cluster answered to its push."""
     rows = Drift.objects.filter(cluster=cluster, state=DriftState.OPEN).order_by("kind", "name")
     return list(rows.values_list("what", "kind", "name", "refusal"))
 
@@ -232,7 +226,6 @@ def repush(*, drifts: Collection[Drift], access: Access, reason: str) -> int:
 
 @transaction.atomic
 def ignore(*, drifts: Collection[Drift], access: Access, reason: str) -> int:
-    """Leave these objects as they are until they change again. Returns how many."""
     rows, reason = _decided(drifts, access, reason)
     _say(rows, access, reason, asked="", state=DriftState.IGNORED)
     _audit(rows, "drift.ignore", access, reason)

@@ -33,12 +33,10 @@ def push_limits_anew(cluster: Cluster) -> int:
 
 
 def _limited(fields: dict[str, str]) -> dict[str, str]:
-    """The resources other than cpu and memory that a pushed queue was limited by, and to how many."""
     found = {name.removeprefix(_CAPABILITY): value for name, value in fields.items() if name.startswith(_CAPABILITY)}
     return {name: value for name, value in found.items() if name not in _OWN}
 
 
 def _wanted(fields: dict[str, str], counted_by: dict[str, str]) -> dict[str, str]:
-    """What the card quota that was pushed asks for, as it would be limited now."""
     cards = {name.removeprefix(CARDS): int(float(value)) for name, value in fields.items() if name.startswith(CARDS)}
     return _limited(fields_of({"kind": QUEUE, "spec": {"capability": limits_of(cards, counted_by)}}))

@@ -43,7 +43,6 @@ def create_project(*, tenant: Tenant, slug: str, actor: str, name: str = "", rea
 def create_business_line(
     *, tenant: Tenant | None, slug: str, actor: str, name: str = "", reason: str = ""
 ) -> BusinessLine:
-    """A new business line of a tenant, or of the platform where ``tenant`` is None."""
     return _create(
         BusinessLine(tenant=tenant, slug=slug, name=name or slug),
         actor=actor,
@@ -61,7 +60,6 @@ def update_tenant(
     version: int | None = None,
     reason: str = "",
 ) -> bool:
-    """Change what a tenant is called; False where nothing changes."""
     return _update(tenant, {"name": name, "description": description}, actor=actor, version=version, reason=reason)
 
 
@@ -96,7 +94,6 @@ _KIND: dict[type[Any], str] = {Tenant: "tenant", Project: "project", BusinessLin
 
 
 def _about(row: Owner) -> dict[str, Any]:
-    """How the audit log names an owner, and whose business it is."""
     if isinstance(row, Tenant):
         return {"kind": "tenant", "label": row.slug, "tenant_ids": [row.pk]}
     place = row.tenant.slug if row.tenant else "platform"

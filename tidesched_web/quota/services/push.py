@@ -117,7 +117,6 @@ def push_cluster(
 
 
 def push_pending() -> dict[str, PushReport]:
-    """Push what waits in every cluster that takes pushes; the reports by the cluster's slug."""
     for cluster in reached_clusters().exclude(mode=ClusterMode.OBSERVE):
         push_limits_anew(cluster)
     pending, rests = Q(sync_state=SyncState.PENDING), REFUSED & Q(retry_at__gt=timezone.now())
@@ -136,7 +135,6 @@ def push_pending() -> dict[str, PushReport]:
 
 
 def _wait(cluster: Cluster, rows: Sequence[PriorityClass | Queue], error: str) -> None:
-    """These could not be sent: they wait, and so do the steps of the tide plans that are due in them."""
     mark_away(rows, error)
     names = [row.name for row in rows if isinstance(row, Queue)]
     due = Queue.objects.filter(pk__in=tide_due(cluster), name__in=names) if names else Queue.objects.none()
@@ -153,7 +151,6 @@ class _Push:
         self.writes = ClusterWrites(client)
 
     def run(self, classes: Sequence[PriorityClass], queues: Sequence[Queue]) -> None:
-        """Send all, or mark what could not be sent as waiting, with the reason."""
         forced = asked_again(self.cluster)
         waiting: dict[tuple[str, str], PriorityClass | Queue] = {}
         waiting |= {(PRIORITY_CLASS.name, row.name): row for row in classes}

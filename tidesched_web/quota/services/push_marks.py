@@ -50,8 +50,6 @@ WHERE q.id = v.id AND q.version = v.version RETURNING q.id
 
 @dataclass
 class Pushed:
-    """A row, what its object should be, and what came of it."""
-
     row: PriorityClass | Queue
     aim: Aim
     effective: Mapping[str, int] = field(default_factory=dict)
@@ -63,7 +61,6 @@ class Pushed:
 
     @property
     def written(self) -> Written:
-        """For the last push of the drift page."""
         state = str(self.row.state) if isinstance(self.row, Queue) else ""
         return Written(self.kind, self.row.name, self.aim.manifest, self.row.version, state)
 
@@ -106,7 +103,6 @@ def mark_pushed(cluster: Cluster, batch: Sequence[Pushed]) -> None:
 
 
 def _turned(row: Queue, one: Pushed, now: dt.datetime) -> Turned:
-    """A queue as the history of the tide plans has it."""
     standing = _standing(one, now)
     return Turned(row, one.effective, _ANSWERS.get(standing.state, TideAnswer.REFUSED), standing.error)
 
@@ -146,8 +142,6 @@ def mark_away(rows: Sequence[Queue] | Sequence[PriorityClass] | Sequence[Queue |
 
 @dataclass(frozen=True)
 class _Standing:
-    """How a row stands after its push. ``refusals`` None: their number stays as it is."""
-
     state: SyncState
     error: str
     refusals: int | None
@@ -175,7 +169,6 @@ def _standing(one: Pushed, now: dt.datetime) -> _Standing:
 
 
 def _queue_line(row: Queue, one: Pushed, standing: _Standing, now: dt.datetime) -> tuple[object, ...] | None:
-    """The columns to write, None where the row says all that already."""
     head = (row.pk, row.version, *standing.columns)
     if not one.outcome.done:
         return None if standing.same_as(row) else (*head, None, None, None, None)

@@ -71,7 +71,6 @@ def _apply(writes: ClusterWrites, aim: Aim, live: Json | None) -> Outcome:
 
 
 def _overtaken(outcome: Outcome) -> Outcome:
-    """A conflict of a write that named its version: another write came first."""
     return replace(outcome, reason=OVERTAKEN) if outcome.kind is OutcomeKind.CONFLICT else outcome
 
 

@@ -55,7 +55,6 @@ class Command(BaseCommand):
 
 
 def _push(cluster: Cluster) -> PushReport:
-    """Push all of it; a simulated cluster that has just been started gets some time to answer."""
     deadline = time.monotonic() + _WAIT_SECONDS
     while True:
         report = push_cluster(cluster=cluster, everything=True)

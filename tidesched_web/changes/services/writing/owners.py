@@ -51,7 +51,6 @@ def _fields(document: dict[str, Any]) -> dict[str, Any]:
 
 
 def _named(rows: Rows, kind: str, model: type[Any], known_by: Callable[[set[tuple[str, str]]], dict[Any, Any]]) -> None:
-    """Projects or business lines: what has a slug and a name below a tenant or the platform."""
     made = {
         key: model(tenant=rows.tenant(tenant), slug=slug, name=document["name"])
         for key, document in rows.made(kind)

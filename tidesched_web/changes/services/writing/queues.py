@@ -67,7 +67,6 @@ def _fill(queue: Queue, document: Document) -> None:
 
 
 def delete(rows: Rows) -> None:
-    """Queues whose document goes; the cluster's object follows by the change."""
     names = [parts_of(key)[0] for key in rows.gone("queue")]
     if not names:
         return

@@ -83,7 +83,6 @@ def _compute(document: Document | None) -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 def _write_compute(rows: Rows) -> None:
-    """Cpu and memory of projects and tenants; a queue has its own as columns."""
     wanted: list[ComputeQuota] = []
     for kind in ("project", "tenant"):
         lost: set[tuple[int, str]] = set()

@@ -80,7 +80,6 @@ class Rows:
     # -- what other rows refer to ----------------------------------------------------------------------------------
 
     def tenant(self, slug: str | None) -> Tenant | None:
-        """The tenant of a slug; None stands for the platform."""
         if slug is None or slug == PLATFORM:
             return None
         if slug not in self._tenants:
@@ -93,7 +92,6 @@ class Rows:
         self._tenants[tenant.slug] = tenant
 
     def projects(self, wanted: set[tuple[str, str]]) -> dict[tuple[str, str], Project]:
-        """Projects by slugs of tenant and project. One query."""
         among = Q(pk__in=[])
         for tenant, slug in sorted(wanted):
             among |= Q(tenant__slug=tenant, slug=slug)
@@ -101,7 +99,6 @@ class Rows:
         return _There(((project.tenant.slug, project.slug), project) for project in found)
 
     def lines(self, wanted: set[tuple[str, str]]) -> dict[tuple[str, str], BusinessLine]:
-        """Business lines by slugs of tenant (or the platform's sign) and line. One query."""
         among = Q(pk__in=[])
         for tenant, slug in sorted(wanted):
             owner = Q(tenant__isnull=True) if tenant == PLATFORM else Q(tenant__slug=tenant)
@@ -120,7 +117,6 @@ class Rows:
     # -- what the audit log says -------------------------------------------------------------------------------------
 
     def tell(self, key: str, row: models.Model, pk: int | None = None, verb: str = "") -> None:
-        """Note what became of an object: its whole document before and after."""
         kind = kind_of(key).replace("-", "_")
         before, after = self.before.get(key), self.after.get(key)
         act = verb or ("create" if before is None else "delete" if after is None else "update")
@@ -157,12 +153,10 @@ class Rows:
         return None if made is None else made.pk
 
     def facts(self) -> list[Fact]:
-        """All that was said, in the order of the keys."""
         return [self._told[key] for key in self.keys if key in self._told]
 
 
 def counted(rows: Sequence[Any], fields: Sequence[str]) -> None:
-    """Write ``fields`` of locked rows and count one version more on each."""
     now = timezone.now()
     written = [*fields, "version", "updated_at"]
     for row in rows:
