@@ -1,7 +1,4 @@
-"""Queues of a cluster that are not decided on here yet: found, read as documents, and taken over by a change.
-
-The push writes by server-side apply and owns only what it writes, so whatever else stands in such an object stays.
-"""
+"""The push writes by server-side apply and owns only what it writes: whatever else stands in an object stays."""
 
 import json
 from collections.abc import Iterable, Mapping
@@ -31,13 +28,7 @@ MIB: Final = 2**20
 
 @dataclass(frozen=True)
 class Found:
-    """A queue of the cluster as it stands, what of it becomes intent, and what could not be read.
-
-    Attributes:
-        limits: how many of each extended resource it may use, as ``spec.capability`` says.
-        unclear: resources among them that count several card types, with these: a person has to say which is meant.
-        named: what a person said.
-    """
+    """``unclear``: resources that count several card types, with these; ``named``: which one a person said is meant."""
 
     name: str
     manifest: Mapping[str, Any]
@@ -51,11 +42,7 @@ class Found:
 
 
 def unmanaged(cluster: Cluster, known: Iterable[str]) -> list[Found]:
-    """The queues that the cluster has and the tree has not. Asks the cluster.
-
-    Raises:
-        DomainError: ``unavailable`` where the cluster does not answer.
-    """
+    """The queues that the cluster has and the tree has not. Asks the cluster."""
     if cluster.disconnected_at is not None:
         raise DomainError("unavailable", _("%(cluster)s is disconnected.") % {"cluster": cluster.name})
     try:
@@ -78,13 +65,7 @@ def _live_queues(connection: Connection) -> list[Any]:
 
 
 def read(manifest: Mapping[str, Any], counted: Mapping[str, list[str]] | None = None) -> Found:
-    """What a live Queue says, as a document without an owner.
-
-    An ordinary queue has no card quota: its limits of resources are one, as far as each counts one card type.
-
-    Args:
-        counted: the card types of the cluster by the resource that counts them.
-    """
+    """An ordinary queue has no card quota: its limits of resources are one, as far as each counts one card type."""
     metadata, spec = manifest.get("metadata") or {}, manifest.get("spec") or {}
     annotations, status = metadata.get("annotations") or {}, manifest.get("status") or {}
     unread: list[str] = []
@@ -182,10 +163,7 @@ class KeyLine:
 
 
 def dry_view(cluster: Cluster, found: Found, document: Document, documents: Mapping[str, Document]) -> list[KeyLine]:
-    """What the first push makes of the object, key by key. Nothing is removed: what is not written stays.
-
-    Contested: another manager has set it otherwise; the push takes nothing away and says so.
-    """
+    """Nothing is removed: what is not written stays. Contested: another manager has set it otherwise, and keeps it."""
     key, counted_by = key_of("queue", found.name), limited_cards(cluster)
     (difference,) = object_differences(documents, {**documents, key: document}, [key], cluster.clock(), counted_by)
     manifest = difference.after or {}

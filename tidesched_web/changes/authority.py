@@ -1,7 +1,4 @@
-"""Who may edit which documents. A tenant admin decides inside the tenant's ceiling and nowhere else.
-
-What the admin may ask for above that ceiling is the matter of `ceiling_requests`.
-"""
+"""A tenant admin decides inside the tenant's ceiling and nowhere else (but see `ceiling_requests`)."""
 
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
@@ -46,13 +43,7 @@ def require_authority(
     *,
     asking: bool = False,
 ) -> None:
-    """Refuse edits of objects that are not the caller's, as if they were not there.
-
-    ``asking``: the caller makes or sends a change, so more quota for the tenant itself may be asked for.
-
-    Raises:
-        DomainError: ``not_found`` for an object of another tenant, ``permission_denied`` for what is the platform's.
-    """
+    """Refuse edits of objects that are not the caller's as if they were not there. ``asking``: for more quota."""
     require_writer(access)
     if access.administers:
         return

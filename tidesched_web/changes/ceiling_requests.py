@@ -1,8 +1,5 @@
-"""What the admin of a tenant asks for above the tenant's own quota, and whether it was granted. The rule is here alone.
-
-Platform admins set a tenant's quota. The tenant's admin may **ask** for more of it, together with edits below it. Such
-a change can be sent to approval, never applied by its author: it is written only with a platform admin's approval.
-Nothing else of a tenant can be asked for: no lower figure, no end of a limit, no other rule of the tenant.
+"""A tenant's admin may **ask** for a higher quota of the tenant, and nothing else of it: such a change is never applied
+by its author, only with a platform admin's approval. The rule is here alone.
 """
 
 from collections.abc import Iterable, Mapping
@@ -42,11 +39,7 @@ def _is_raised(tenant: Document, found: Difference) -> bool:
 
 
 def require_granted(change: QuotaChange, asked: Iterable[Difference]) -> None:
-    """Refuse to write quota that was asked for without the approval of one who has the right to set it, still.
-
-    Raises:
-        DomainError: ``permission_denied``.
-    """
+    """Refuse to write quota that was asked for without the approval of one who has the right to set it, still."""
     if not list(asked):
         return
     approver = change.approver
@@ -57,10 +50,7 @@ def require_granted(change: QuotaChange, asked: Iterable[Difference]) -> None:
 
 
 def request_refusal(change: QuotaChange, access: Access) -> str:
-    """Why the caller may not apply or roll back what only platform admins set; nothing where it may be done.
-
-    A request that was approved is applied at its hour; another hour is a platform admin's to choose.
-    """
+    """A request that was approved is applied at its hour; another hour is a platform admin's to choose."""
     if not change.platform_only or access.administers:
         return ""
     if change.committed_at is not None:

@@ -1,8 +1,4 @@
-"""What a document of each kind holds: its fields, their defaults, and its canonical form.
-
-Canonical means: equal intent gives equal documents. Defaults are filled in, what is not set is absent, memory stands
-in whole MiB, and nothing else is in it.
-"""
+"""Canonical: equal intent gives equal documents: defaults filled in, what is not set absent, memory in whole MiB."""
 
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
@@ -39,12 +35,7 @@ MOST_ALIASES: Final = 20
 
 @dataclass(frozen=True)
 class Fault:
-    """What is wrong with one figure. ``field`` is a JSON pointer into the document of ``object``.
-
-    ``sibling`` is the key of the object that could give way. ``remedy`` says more of what would help; it names the
-    objects of ``remedy_names``, and is for those who see them all. ``of_all``: the figures are sums of all tenants.
-    ``plans`` says which tide plans are at work. Both are for those who see everything.
-    """
+    """``field`` is a JSON pointer; ``remedy`` and ``plans`` are for who sees everything."""
 
     object: str
     field: str
@@ -299,10 +290,7 @@ def fields_of(kind: str) -> tuple[str, ...]:
 
 
 def canonical(key: str, document: Mapping[str, Any], hints: Hints | None = None) -> tuple[Document, list[Fault]]:
-    """The canonical form of one document and what is wrong with it (then the form is as good as it gets).
-
-    ``hints``: those that are left for the change that the document is a part of.
-    """
+    """The canonical form of one document and what is wrong with it (then the form is as good as it gets)."""
     kind, hints = kind_of(key), hints or Hints()
     faults = list(_name_faults(key))
     if kind == "tide-plan":

@@ -1,8 +1,3 @@
-"""Adopting drift: what a person set in the cluster by hand becomes the intent, by a change like any other.
-
-So the rules of the tree, approval, audit and roll back hold for it.
-"""
-
 from collections.abc import Collection, Mapping
 from typing import Any, Final
 
@@ -45,11 +40,6 @@ def adoptable(field: str, kind: str = QUEUE) -> bool:
 
 
 def adopt(*, drifts: Collection[Drift], access: Access, reason: str) -> QuotaChange:
-    """Make the live figures of these objects the intent: one change for all of them.
-
-    Raises:
-        DomainError: ``conflict`` where an object is gone or a field cannot be adopted; what a change may raise.
-    """
     require_administrator(access)
     reason = need_reason(reason)
     rows = list(drifts)

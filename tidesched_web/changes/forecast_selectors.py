@@ -1,5 +1,3 @@
-"""Forecasts of changes: which are to be followed, what came, and how often those of a cluster held."""
-
 import datetime as dt
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass

@@ -1,7 +1,4 @@
-"""What an edit would do to a cluster, asked of the process that keeps its latest snapshot loaded.
-
-The stored answer names the gangs of all tenants: who shows one passes it through `impact_sight.within_sight`.
-"""
+"""The stored answer names the gangs of all tenants: who shows one passes it through `impact_sight.within_sight`."""
 
 import logging
 from collections.abc import Iterable, Mapping
@@ -52,11 +49,7 @@ def impact_now(
     timeout: float = PATIENCE_SECONDS,
     subject: str = "",
 ) -> dict[str, Any]:
-    """What the next session would do otherwise with these objects (``{kind, name, before, after}``) or this policy.
-
-    Waits for the answer outside of transactions; where it does not come in time, it says so and names the job.
-    ``subject`` says what is tried out (``change:12``): a new question about it makes the last one void.
-    """
+    """Waits for the answer outside of transactions. A new question about ``subject`` makes the last one void."""
     job = ask(cluster, objects, access=access, policy_text=policy_text, subject=subject)
     return within_sight(answer_in_time(job, timeout), access, cluster.pk)
 

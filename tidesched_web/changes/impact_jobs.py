@@ -1,5 +1,3 @@
-"""The jobs that try edits out: on the latest snapshot, and on the recorded sessions of a day."""
-
 import time
 from typing import Any
 

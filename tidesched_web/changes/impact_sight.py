@@ -1,5 +1,3 @@
-"""What of an impact a reader may see: gangs and queues of their own tenants by name, all others as counts."""
-
 from collections.abc import Collection, Mapping
 from typing import Any
 

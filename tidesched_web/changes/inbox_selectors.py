@@ -1,5 +1,3 @@
-"""What waits for a person: changes that they may decide about, and their own that others closed; who may decide."""
-
 from dataclasses import dataclass
 
 from django.db.models import Q

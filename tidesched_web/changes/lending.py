@@ -1,8 +1,5 @@
-"""What would help a sum that is exceeded: who leaves quota unused, and what stands above it has left.
-
-Training may use at every hour what inference leaves free, so its quotas are given out beside those of inference. A
-figure of training rises only as far as its owner and the hardware have room, or as another training queue gives up as
-many; what inference gives up changes no sum of training.
+"""Inference gives up in vain for a sum of training: a figure of training rises only as its owner and the hardware have
+room, or another training queue gives up as many.
 """
 
 from __future__ import annotations
@@ -29,10 +26,7 @@ _Unused = tuple[int, str, int, float]
 
 
 class Spare:
-    """What the holders of one tree have left and what its queues leave unused.
-
-    Made once for all breaches of an edit: each service type is summed up, and each card's queues are ranked, once.
-    """
+    """Made once for all breaches of an edit: each service type is summed up and each card's queues ranked once."""
 
     def __init__(self, tree: Tree, in_use: Uses) -> None:
         self.tree = tree
@@ -104,10 +98,6 @@ class _Then:
 
 
 def lending(spare: Spare, found: MomentBreach, documents: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
-    """``remedy`` and ``remedy_names`` of a fault: each of the ways that lift the breach at its moment.
-
-    ``documents``: every plan by name, as the edit leaves it.
-    """
     breach, then = found.breach, _Then.of(spare.tree, found, documents)
     excess, said, names = resource_figure(breach.resource, breach.excess), [], []
 
@@ -157,10 +147,7 @@ def lending(spare: Spare, found: MomentBreach, documents: Mapping[str, Mapping[s
 
 
 def above_text(spare: Spare, own: Holder, breach: Breach) -> tuple[str, tuple[str, ...]]:
-    """Where nothing beside the edited figures could give way: what the next one above has left, else who could.
-
-    With the names of the objects that it speaks of; the cluster's own rest is for those who see all of it.
-    """
+    """With the names of the objects that it speaks of; the cluster's own rest is for those who see all of it."""
     tree, kind, card = spare.tree, breach.service_type, breach.resource
     key = own.parent
     while key != ROOT and tree.holders[key].limit(kind, card) is None:

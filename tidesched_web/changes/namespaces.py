@@ -1,5 +1,3 @@
-"""Whose a namespace is: that of the tenants, and of the platform, whose queues it may use. Pure functions."""
-
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from typing import Any

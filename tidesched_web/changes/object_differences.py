@@ -1,5 +1,3 @@
-"""What edits do to the objects in the cluster: Queue and PriorityClass manifests before and after. Pure functions."""
-
 import datetime as dt
 import math
 from collections import defaultdict
@@ -42,12 +40,7 @@ def object_differences(
     in_use: Uses | None = None,
     hardware: Mapping[str, int] | None = None,
 ) -> list[ObjectDifference]:
-    """The objects that differ when ``keys`` go from ``before`` to ``after``; by kind and name.
-
-    A queue gets its effective quota: what the tide plans that are open at ``now`` make of its own while inference uses
-    ``in_use`` (queue → card → cards), held within ``hardware`` and the sums of the tree as the push does.
-    ``counted_by``: card types that the cluster's scheduler has to get as limits of their resources too.
-    """
+    """A queue gets its effective quota at ``now``, held within hardware and tree as the push does."""
     touched = set(keys)
     old_plans, new_plans = _plans(before), _plans(after)
     if any(kind_of(key) == "tide-plan" for key in touched):

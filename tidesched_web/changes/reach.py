@@ -1,4 +1,4 @@
-"""What a written change reaches: whose forecasts cannot be judged any more once it came between. Pure functions."""
+"""What a written change reaches: whose forecasts cannot be judged any more once it came between."""
 
 import datetime as dt
 from collections.abc import Iterable, Mapping

@@ -1,9 +1,6 @@
-"""Edits of queues with what they need above them, so that a draft of them can be applied.
-
-Projects and tenants that would hand out more than they have are raised with the queue. What cannot be raised (the
-hardware, or a tenant for one who is only its admin) has to be found below: the queue that leaves most of its card quota
-unused gives way, if that is enough. What is promised to admitted gangs is not unused. How much cpu and memory a queue
-uses is not known here, so none is taken.
+"""Ceilings rise with the queue; what cannot rise is found below: the queue that leaves most of its card quota unused
+gives way. What is promised to admitted gangs is not unused; cpu and memory are not taken, since their use is not
+known.
 """
 
 import math

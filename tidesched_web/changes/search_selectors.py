@@ -1,5 +1,3 @@
-"""Search by name over all that a caller may see of a cluster and its owners: one query, a few hits of each kind."""
-
 import re
 from dataclasses import dataclass
 from typing import Any
@@ -24,10 +22,7 @@ _NUMBER = re.compile(r"(?:#|\D+[ #])?(\d{1,18})")
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """Something that was found. ``kind`` is queue, gang, node, tenant, project, change, reclaim or user.
-
-    ``name`` is what its page is found under; ``text`` what a reader knows it by; ``note`` says more, such as its state.
-    """
+    """``name`` is what its page is found under; ``text`` what a reader knows it by."""
 
     kind: str
     pk: int

@@ -1,9 +1,7 @@
-"""Who counts as the second person of a change. The rule is here alone: acts, pages, REST and the inbox ask it.
-
-Author and approver are two persons where neither is behind the other: neither made the other's account, gave it its
-role, or made a link by which its password was set, directly or through accounts in between. Nor may one tenant admin
-have invited both. Platform admins make the accounts of an installation: one of them who made that of a tenant's admin
-decides where no independent account can, and where the admin could write the same change without any approval.
+"""Author and approver are two persons where neither made the other's account, gave it its role or set its password,
+directly or through accounts in between, nor one tenant admin has invited both. A platform admin who made a tenant
+admin's account decides where no independent account can, and where the admin could write the same change without any
+approval.
 """
 
 import datetime as dt
@@ -77,10 +75,6 @@ def decides_about(change: QuotaChange, access: Access) -> bool:
 
 
 def approval_refusal(change: QuotaChange, access: Access, people: People | None = None) -> DomainError | None:
-    """Why the caller is no second person for this change; None = an approval of theirs counts.
-
-    ``people``: standings that were read for several changes at once.
-    """
     if access.user_id is None or is_author(change, access):
         return DomainError("permission_denied", _("A change is approved by another person than its author."))
     people = people or People([access.user_id, change.author_id])

@@ -1,5 +1,3 @@
-"""The tree of a cluster as documents, what a plan needs to know beside it, and the changes that a caller may see."""
-
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -45,11 +43,7 @@ MIB = 2**20
 
 @dataclass(frozen=True)
 class TreeReading:
-    """One reading of a cluster's intent. ``tenant_ids`` maps slugs to keys, for rights and the audit log.
-
-    ``hardware`` is what nodes have shown of each card type; ``card_names`` knows the declared ones too,
-    ``card_aliases`` their other names, ``card_rows`` the rows.
-    """
+    """``hardware``: what nodes have shown of each card type; ``card_names`` knows the declared ones too."""
 
     documents: Documents
     tenant_ids: Mapping[str, int]
@@ -60,10 +54,7 @@ class TreeReading:
 
 
 def read_tree(cluster: Cluster, access: Access | None = None) -> Documents:
-    """The intent of a cluster as ``key → document``, in key order; with ``access`` what its caller may see of it.
-
-    Eleven queries, whatever the size of the tree. Under the lock of the tree it is what a write decides on.
-    """
+    """Eleven queries, whatever the size of the tree. Under the lock of the tree it is what a write decides on."""
     reading = reading_of(cluster)
     return reading.documents if access is None else within_sight(reading, access)
 
@@ -236,10 +227,7 @@ def _others(cluster: Cluster) -> Documents:
 
 
 def within_sight(reading: TreeReading, access: Access) -> Documents:
-    """What the caller may see: their tenants with all below, and what belongs to the cluster as a whole.
-
-    Tide plans name queues of everybody; they are for those who see everything.
-    """
+    """Tide plans name queues of everybody; they are for those who see everything."""
     if access.everything:
         return reading.documents
     own = {slug for slug, pk in reading.tenant_ids.items() if pk in access.tenant_ids}
@@ -278,10 +266,7 @@ class Surroundings:
 
 
 def surroundings_of(cluster: Cluster, reading: TreeReading | None = None, leaving: Iterable[str] = ()) -> Surroundings:
-    """Read them, as far as they do not stand in ``reading``.
-
-    ``leaving`` names the queues that are about to be deleted, whose gangs are counted too.
-    """
+    """``leaving`` names the queues that are about to be deleted, whose gangs are counted too."""
     names = list(leaving)
     in_use, promised = use_of_queues(cluster)
     gangs = live_gangs(cluster, names) if names else {}
@@ -323,10 +308,7 @@ _IS_OVER = Q(state__in=_ENDED) | Q(state=ChangeState.FAILED, committed_at__isnul
 
 
 def visible_changes(access: Access) -> QuerySet[QuotaChange]:
-    """All for those who see everything; else one's own, and those that touch nothing but tenants of the caller's.
-
-    One's own that are still open show figures of now, so they too may touch nothing else: a role may have been lost.
-    """
+    """One's own, still open, show figures of now, so they too may touch nothing else: a role may have been lost."""
     changes = QuotaChange.objects.select_related("cluster")
     if access.everything:
         return changes
@@ -345,10 +327,7 @@ _FIRST = """ARRAY(
 
 
 def with_touched(changes: QuerySet[QuotaChange]) -> QuerySet[QuotaChange]:
-    """The changes without what may be megabytes of each, for lists.
-
-    ``touched`` is how many objects a change touches, ``touched_first`` the first of them by name.
-    """
+    """Without what may be megabytes of each, for lists; ``touched_first``: the first objects by name."""
     names: ArrayField[list[str], list[str]] = ArrayField(TextField())
     return changes.defer("edits", "base", "plan", "failure").annotate(
         touched=Func("edits", template=_TOUCHED, output_field=IntegerField()),
@@ -424,11 +403,7 @@ def row_versions(cluster: Cluster, keys: Iterable[str]) -> dict[str, int]:
 def writers_of(
     change: QuotaChange, moved: Iterable[Mapping[str, Any]], access: Access
 ) -> dict[tuple[str, str], QuotaChange]:
-    """The change that wrote each moved figure last, by object and field; it wrote what is there now.
-
-    It may be older than ``change``: a draft of the grid knows what its author saw when the grid was opened. Only
-    changes that the caller sees. One query; none where nothing moved.
-    """
+    """It may be older than ``change``: a draft of the grid knows what its author saw when the grid was opened."""
     places = [Difference(entry["object"], entry["field"], entry["before"], entry["after"]) for entry in moved]
     if not places:
         return {}

@@ -1,5 +1,3 @@
-"""Whether edits may be made: the sum rules of the tree, and what goes along with an edit. Pure functions."""
-
 from __future__ import annotations
 
 import datetime as dt
@@ -33,10 +31,7 @@ def tree_of(
     *,
     known: tuple[Mapping[str, Document], Tree] | None = None,
 ) -> Tree:
-    """The documents as the rules of the quota tree look at them; O(documents × cards).
-
-    ``known``: other documents with their tree; what is the same object in both is not looked at again.
-    """
+    """``known``: other documents with their tree; what is the same object in both is not looked at again."""
     holders: dict[str, Holder] = {}
     others, other = known or ({}, None)
     for key, document in documents.items():
@@ -107,11 +102,7 @@ def breaches(
     in_use: Uses,
     now: dt.datetime,
 ) -> list[Fault]:
-    """Sums that the edits push, or push further, beyond what is there; one fault at each figure that did it.
-
-    Where the base holds, the moments that the tide plans make in the year after ``now`` are looked at too. What would
-    help is said of the first `MOST_ERRORS` breaches, as many as are shown.
-    """
+    """Sums that the edits push beyond what is there, now and in the year that the tide plans make."""
     old = tree_of(before, hardware, ratios_of(before))
     new = tree_of(after, hardware, ratios_of(after), known=(before, old))
     faults: list[Fault] = []
@@ -159,10 +150,7 @@ def _at_moments(
 
 
 def _at_figures(breach: Breach, old: Tree, new: Tree, below: _Below, in_use: Uses, spare: Spare | None) -> list[Fault]:
-    """The edited figures below (or of) the breached holder; where only structure moved, the holders that moved.
-
-    ``spare``: None where it need not be said what would help.
-    """
+    """The edited figures below (or of) the breached holder; where only structure moved, the holders that moved."""
     kind, resource = breach.service_type, breach.resource
     keys = below.of(breach.holder)
     raised = [key for key in keys if _figure(new, key, kind, resource) > _figure(old, key, kind, resource)]

@@ -1,8 +1,4 @@
-"""The queues of a tree as a table for spreadsheets, and back: a row for each queue, a column for each card type.
-
-Going in, a row edits the queue that it names, and a column that is not there is left alone. An empty cell is what is
-not set: no limit of cpu or memory, no cards of that type.
-"""
+"""A column that is not there is left alone; an empty cell is what is not set: no limit, no cards of that type."""
 
 import csv
 import io
@@ -61,11 +57,6 @@ def dumps(documents: Mapping[str, Document], cards: Iterable[str]) -> str:
 def loads(
     text: str, documents: Mapping[str, Document], cards: Iterable[str], aliases: Mapping[str, str] | None = None
 ) -> Edits:
-    """The edits that make the named queues say what the table says; a column may be headed with a card's alias.
-
-    Raises:
-        DomainError: a column or queue that is not known (with the nearest one), a cell that is no number.
-    """
     plain = text.removeprefix("\ufeff")
     if len(plain) > MOST_CHARACTERS:
         said = _("The table is longer than %(most)d characters.") % {"most": MOST_CHARACTERS}

@@ -1,8 +1,5 @@
-"""The whole intent of a cluster as a flat map ``key → document``, and merge patches over it. Pure functions.
-
-A document holds no null: a field that is not set is absent (no limit, no owner). So a merge patch (RFC 7386) can say
-every edit: ``{key: {field: value}}`` sets, ``{key: {field: null}}`` unsets, ``{key: null}`` deletes an object, and a
-new key makes one. Everything that changes quota is such a patch.
+"""A document holds no null: a field that is not set is absent. So a merge patch (RFC 7386) says every edit: ``{key:
+{field: value}}`` sets, ``{key: {field: null}}`` unsets, ``{key: null}`` deletes an object, and a new key makes one.
 """
 
 import functools
@@ -45,11 +42,7 @@ def kind_of(key: str) -> str:
 
 
 def parts_of(key: str) -> tuple[str, ...]:
-    """What names the object: ``("acme", "chat")`` of ``project/acme/chat``.
-
-    Raises:
-        ValueError: no object can have this key.
-    """
+    """What names the object: ``("acme", "chat")`` of ``project/acme/chat``."""
     kind, _, rest = key.partition("/")
     # The name of a card type has slashes of its own.
     parts = tuple(rest.split("/", _PARTS.get(kind, 1) - 1))

@@ -1,8 +1,4 @@
-"""The whole intent of a cluster as one YAML file: the same tree gives the same bytes, and the file gives the same tree.
-
-Sections by kind, names in order, fields in order, every text that could be read as something else in quotes. What is
-not set is absent. Comments are ours: whatever a person writes beside them is lost with the next export.
-"""
+"""The same tree gives the same bytes: sections by kind, names and fields in order, ambiguous texts in quotes."""
 
 import hashlib
 import json
@@ -165,12 +161,6 @@ def _refused(detail: str, at: str = "", code: str = "invalid") -> DomainError:
 
 
 def loads(text: str) -> Documents:
-    """The tree of a file, in canonical form.
-
-    Raises:
-        DomainError: it is no YAML, of another format, larger than any tree, or names something that is not known
-            (with the nearest that is).
-    """
     if len(text.encode("utf-8", "surrogatepass")) > MOST_BYTES:
         raise _refused(
             _("The file is larger than %(most)d MiB.") % {"most": MOST_BYTES // 2**20}, code="body_too_large"
@@ -192,11 +182,6 @@ def loads(text: str) -> Documents:
 
 
 def documents_of(content: object) -> Documents:
-    """The tree of what a file holds, in canonical form.
-
-    Raises:
-        DomainError: it is of another format, or names something that is not known (with the nearest that is).
-    """
     if not isinstance(content, dict):
         raise _refused(_("The file has to be a map with sections such as queues."))
     version = content.get("format")

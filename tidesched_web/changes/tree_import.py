@@ -1,5 +1,3 @@
-"""From a file to a change: what has to be edited so that the tree says what the file says. Pure functions."""
-
 from collections.abc import Mapping
 
 from tidesched_web.changes.documents import REPLACE, RULES

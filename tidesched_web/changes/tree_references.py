@@ -1,5 +1,3 @@
-"""Whether edits may be made: what documents name has to be there, what is deleted is named by none. Pure functions."""
-
 from collections import defaultdict
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from functools import cached_property
@@ -29,12 +27,7 @@ def references(
     hints: Hints | None = None,
     sees: Callable[[str], bool] = lambda _key: True,
 ) -> Iterator[Fault]:
-    """What an edited document names has to be there, and what is deleted must not be named by another document.
-
-    Card types that nodes have ``shown`` are there, declared or not. ``sees``: which objects the reader may see; no
-    other is offered in place of a wrong name. O(documents + edits): what the faults are compared with is made once for
-    all of them.
-    """
+    """``sees``: what the reader may see; no other is offered in place of a wrong name. O(documents + edits)."""
     cards = {*card_names, *(parts_of(key)[0] for key in after if kind_of(key) == "card-type")}
     deleted = {parts_of(key)[0] for key, patch in edits.items() if kind_of(key) == "card-type" and patch is None}
     cards -= {name for name in deleted if name not in shown}

@@ -1,7 +1,5 @@
-"""HTTP for the extenders of a policy: the engine itself opens no connection.
-
-Anyone who may write a policy could make this machine ask any address. So the name is looked up here, every address that
-it has is checked, and the connection goes to the checked one; a redirect is not followed, an answer has a size.
+"""A policy's author could make this machine ask any address: each address of the name is checked, and the connection
+goes to the checked one; a redirect is not followed, an answer has a size.
 """
 
 import http.client
@@ -62,11 +60,7 @@ def _not_there(host: str) -> ExtenderError:
 
 
 def check_written(url: str) -> None:
-    """Refuse an address at which no extender may be as it is written; names are looked up when one is asked.
-
-    Raises:
-        ExtenderError: names it.
-    """
+    """As it is written; names are looked up when one is asked."""
     _split, host, _port = _parts(url)
     name = host.lower().rstrip(".")
     if name in _METADATA or name == "localhost" or name.endswith(".localhost"):
@@ -102,11 +96,7 @@ def wrong_addresses(policy: Policy) -> Iterator[BadInput]:
 
 
 class HttpExtenderClient:
-    """Posts JSON.
-
-    Args:
-        loopback: this machine may be asked too.
-    """
+    """``loopback``: this machine may be asked too."""
 
     def __init__(self, *, loopback: bool = False) -> None:
         self._loopback = loopback

@@ -1,9 +1,5 @@
-"""The flood, tried out: the demand of every inference queue rises to its full quota at once.
-
-For each inference queue and card the quota that is not in use becomes claims: new gangs of one pod like those that the
-queue runs (the most common shape; else one like any inference pod with that card; else one card and nothing else).
-Where that would be too many gangs, several pods make up one gang. Then one session runs over the cluster with them, by
-the policy itself: what it takes from others is what a flood would take, as far as one session gets.
+"""The quota that inference does not use becomes claims: gangs of one pod like those that the queue runs (several pods
+each where there would be too many). One session with them shows what a flood would take.
 """
 
 from collections import Counter

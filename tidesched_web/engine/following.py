@@ -1,8 +1,4 @@
-"""Keeping up with the stored inputs of a cluster's sessions.
-
-Each one becomes a snapshot that shares with the one before whatever did not change, so that the tables of the engine
-need not be made anew.
-"""
+"""A snapshot shares with the one before whatever did not change, so that the engine's tables need not be made anew."""
 
 from typing import Any
 
@@ -29,11 +25,6 @@ class Follower:
         return base_id != self.base_id
 
     def read_full(self, input_id: int, format: str, payload: bytes) -> Snapshot:  # noqa: A002
-        """Take a full input.
-
-        Raises:
-            BadInput: it cannot be read.
-        """
         full = inputs.decode(format, payload)
         lists: dict[str, Any] = {}
         for name in _LONG:
@@ -52,11 +43,6 @@ class Follower:
         return self._base
 
     def read_difference(self, payload: bytes) -> Snapshot:
-        """Take an input that is stored as a difference to the last full one.
-
-        Raises:
-            BadInput: it cannot be read.
-        """
         assert self._base is not None, "a difference needs its base"
         change = inputs.decode_difference(payload)
         lists = {name: self._change(name, change) for name in _LONG}

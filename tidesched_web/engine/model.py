@@ -1,5 +1,3 @@
-"""The engine's values under the names that the rest of the host uses."""
-
 from scheduler_core.algorithms.allowance import allowance
 from scheduler_core.model.cards import CardKind, CardRequest, CardType, NodeCards
 from scheduler_core.model.decision import (

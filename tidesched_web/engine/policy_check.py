@@ -1,5 +1,3 @@
-"""What is wrong with a policy, and what is allowed in it and yet not what its author means."""
-
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
@@ -41,10 +39,7 @@ def _finding(error: BadInput) -> dict[str, Any]:
 
 @lru_cache(maxsize=64)
 def cooldown_seconds(text: str) -> float | None:
-    """How long action reclaim of this policy does not evict a gang again; None where it has no such time.
-
-    A policy that decides as upstream has no cool-down, nor has one that cannot be read.
-    """
+    """A policy that decides as upstream has no cool-down, nor has one that cannot be read."""
     try:
         policy = parse_policy(text)
         if Reclaim.name not in policy.actions or policy.compatibility:

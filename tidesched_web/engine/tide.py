@@ -1,5 +1,3 @@
-"""Where a cluster's cards are: by whom they are used, what is borrowed, what is asked for."""
-
 from collections import Counter
 from collections.abc import Mapping
 
@@ -11,10 +9,7 @@ from tidesched_web.engine.model import GangPhase, Pod, PodGroup, Result, Service
 
 
 class Tide(msgspec.Struct, frozen=True):
-    """One card type at one moment, in milli-cards: ``total = inference + training + foreign + idle``.
-
-    ``quota``: what the inference queues may use of it by the clock of that moment.
-    """
+    """Milli-cards, ``total = inference + training + foreign + idle``; ``quota`` by the clock of that moment."""
 
     card: str
     total: int
@@ -133,10 +128,7 @@ def running_cards(snapshot: Snapshot, result: Result, service_type: ServiceType)
 
 
 def quota_beyond_hardware(snapshot: Snapshot, ratios: Mapping[str, float]) -> dict[str, dict[str, tuple[int, int]]]:
-    """Where the queues of one service type promise more of a card than there is: milli-cards (quota, hardware).
-
-    ``ratios``: how far the promises of a service type may exceed the hardware; 1 where none is given.
-    """
+    """In milli-cards (quota, hardware). ``ratios``: how far promises may exceed the hardware; 1 where none is given."""
     have = hardware(snapshot.nodes)
     sums: dict[str, Counter[str]] = {}
     for queue in snapshot.queues:

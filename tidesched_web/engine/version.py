@@ -1,5 +1,3 @@
-"""Which engine this is: its release and a digest of its files, so that a replay can say why a hash differs."""
-
 import hashlib
 from functools import cache
 from pathlib import Path

@@ -1,7 +1,4 @@
-"""What an edit would do: the scheduler runs over a snapshot as it is and as it would be, and the results are compared.
-
-Everything that is said is a difference, so an edit that changes nothing says nothing.
-"""
+"""Everything that is said is a difference, so an edit that changes nothing says nothing."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
@@ -69,11 +66,6 @@ class Trial(msgspec.Struct, frozen=True):
 
 
 def try_out(picture: Picture, edit: Edit) -> Trial:
-    """Run the session with the edit.
-
-    Raises:
-        BadInput: the policy of the edit cannot be used.
-    """
     policy = bridge.read_policy(edit.policy) if edit.policy else picture.policy
     snapshot = edited(picture.snapshot, edit)
     same = snapshot is picture.snapshot and policy == picture.policy
@@ -107,10 +99,7 @@ _LIST_OF = {"admitted": "gangs_admitted", "promised": "gangs_promised", "running
 
 
 def _gangs(trial: Trial) -> Row:
-    """Gangs that have more after the session than they would have had, and gangs that have less.
-
-    What a Job that is newly admitted gets is what the session after gives it, when its pods exist.
-    """
+    """What a Job that is newly admitted gets is what the session after gives it, when its pods exist."""
     before, after = trial.before, trial.after
     reasons_before, reasons_after = _reasons(before), _reasons(after)
     falls = {victim.gang for reclaim in after.reclaims for victim in reclaim.victims}

@@ -1,5 +1,3 @@
-"""What depends on an object that is about to be deleted: grouped, counted, and whether it has to go first."""
-
 from dataclasses import dataclass
 from typing import Any
 

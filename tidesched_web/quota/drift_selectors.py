@@ -1,5 +1,3 @@
-"""Drift that a caller may see, and what is compared to find it."""
-
 from collections.abc import Collection
 from dataclasses import dataclass
 

@@ -1,5 +1,3 @@
-"""Queues, card quotas, priority classes, grants and tide plans: the intent that TideSched owns."""
-
 import datetime as dt
 from typing import Any, ClassVar, Final
 
@@ -224,12 +222,7 @@ class TideAnswer(models.TextChoices):
 
 
 class TideStep(models.Model):
-    """One figure that tide plans made another one: from what, to what, and what the cluster answered.
-
-    ``since``: when the layers that hold here opened or closed, ``at``: when it was first sent, both by the cluster's
-    clock. ``wanted`` is what the layers make of the base; ``after`` may be more where inference still uses it.
-    ``taken_back``: the layers that a person ended at ``since``, each with plan, layer, by whom, and when it opens next.
-    """
+    """The cluster's clock. ``wanted`` is what the layers make; ``after`` may be more where inference still uses it."""
 
     cluster = models.ForeignKey(Cluster, on_delete=models.CASCADE, related_name="tide_steps")
     queue = models.ForeignKey(Queue, on_delete=models.CASCADE, related_name="tide_steps")
@@ -301,11 +294,7 @@ class DriftEnd(models.TextChoices):
 
 
 class Drift(models.Model):
-    """An object of a cluster that differs from what was written; one row until it ends.
-
-    ``fields``: ``[{field, intent, pushed, live, changed_by, changed_at}]``, values as text or null where there is none.
-    ``digest`` is of the live values: an ignored drift opens again when it changes.
-    """
+    """One row until it ends. ``digest`` is of the live values: an ignored drift opens again when it changes."""
 
     cluster = models.ForeignKey(Cluster, on_delete=models.CASCADE, related_name="drifts")
     kind = models.CharField(max_length=24)

@@ -1,5 +1,3 @@
-"""Tenants, projects and business lines as the management pages list them: with their counts, in one query each."""
-
 from typing import Any
 
 from django.db.models import Count, IntegerField, OuterRef, QuerySet, Subquery
@@ -65,11 +63,7 @@ Room = dict[str, int]
 
 
 def room_of_owners(cluster: Cluster, access: Access) -> tuple[dict[int, Room], dict[int | None, Room]]:
-    """What can still be handed out of each card: by project for inference, by tenant (None: the platform) for training.
-
-    A card that nothing limits is left out; so is one that the cluster alone limits, for those who do not see all of it.
-    One query.
-    """
+    """What nothing limits is left out; so is what the cluster alone limits, for those who do not see all of it."""
     tree, whole = quota_tree(cluster), access.everything
     inference = room(tree, ServiceType.INFERENCE, whole=whole)
     training = room(tree, ServiceType.TRAINING, whole=whole)
@@ -87,11 +81,7 @@ def has_grants(cluster: Cluster) -> bool:
 
 
 def refuse_taken(cluster: Cluster, kind: str, *parts: str) -> None:
-    """Refuse to make what is there already: an edit of the tree would take it for a change of the one that is there.
-
-    Raises:
-        DomainError: ``already_exists`` at the field that names it.
-    """
+    """Refuse what is there already: an edit of the tree would take it for a change of the one that is there."""
     named = parts[0]
     models: dict[str, type[Queue | PriorityClass | CardType]] = {
         "queue": Queue,

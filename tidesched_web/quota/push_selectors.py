@@ -1,5 +1,3 @@
-"""When a cluster was written to last, what was sent, and whether the cluster took it."""
-
 import datetime as dt
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -13,11 +11,7 @@ from tidesched_web.common.permissions import Access
 
 
 def limited_cards(cluster: Cluster) -> dict[str, str]:
-    """Card types and the resources that count them, where ``spec.capability`` has to stand in for the card quota.
-
-    A Volcano without the card plugin passes over card quotas, but keeps to capability. Of a card that has its resource
-    to itself that says the same; of H200 and H800 under one ``nvidia.com/gpu`` it limits the sum of both.
-    """
+    """A Volcano without the card plugin keeps only to capability; types that share a resource, to their sum."""
     if cluster.mode != ClusterMode.QUOTA or card_quota_enforced(cluster) is not False:
         return {}
     return dict(
@@ -63,10 +57,7 @@ UNION ALL
 
 @dataclass(frozen=True, slots=True)
 class LastPush:
-    """The newest push of a cluster by the wall's clock. ``refused``: how many objects the cluster refuses now.
-
-    ``at`` is None where the newest refusal has no time: the cluster did not answer since.
-    """
+    """``at`` is None where the newest refusal has no time: the cluster did not answer since."""
 
     kind: str
     name: str

@@ -1,5 +1,3 @@
-"""Quota intent that a caller may see."""
-
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
@@ -29,10 +27,7 @@ from tidesched_web.quota.tree_rules import CPU, MEMORY
 
 
 def cards_of_no_node(cluster_id: int, named_live: Collection[str] = ()) -> tuple[dict[str, int], dict[str, int]]:
-    """Cards that were there and went, and cards that quotas name though no node ever had them; with what is promised.
-
-    ``named_live``: cards that queues of the cluster itself name. Two queries.
-    """
+    """``named_live``: cards that queues of the cluster itself name. Two queries."""
     promised = dict(
         CardQuota.objects.filter(cluster_id=cluster_id, queue__isnull=False)
         .order_by()
@@ -175,10 +170,7 @@ COALESCE((SELECT sum((queue.tide->>clusters_cardtype.name)::bigint - COALESCE(ba
 
 
 def with_promised(card_types: QuerySet[CardType], access: Access) -> QuerySet[CardType]:
-    """Card types with what the queues may use of them now: ``inference_quota`` and ``training_quota``, in cards.
-
-    Both are None for who sees only some tenants: the sum less their own quota would be that of the others.
-    """
+    """None for who sees only some tenants: the sum less their own quota would be that of the others."""
     if not access.everything:
         unknown = Value(None, output_field=IntegerField())
         return card_types.annotate(inference_quota=unknown, training_quota=unknown)

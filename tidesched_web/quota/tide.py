@@ -227,10 +227,7 @@ def with_layers(base: Quota, plans: Sequence[Plan], open_now: Open) -> dict[str,
 def effective_quota(
     base: Quota, plans: Sequence[Plan], now: dt.datetime, floors: Quota | None = None
 ) -> dict[str, dict[str, int]]:
-    """The quota of each queue at ``now``. ``floors``: what inference queues use now, which no plan takes from them.
-
-    A floor never gives more than the base does: where a person lowered a quota below its use, it stays lowered.
-    """
+    """``floors``: what inference uses now, which no plan takes; it never gives more than the base does."""
     quota = with_layers(base, plans, open_layers(plans, now))
     for queue, used in (floors or {}).items():
         for card, count in used.items():
@@ -330,11 +327,7 @@ def names_of(plans: Sequence[Plan], open_now: Open, unnamed: str = "layer %(n)s"
 def held_within(
     wanted: Quota, base: Quota, excess: Iterable[tuple[Collection[str], str, int]]
 ) -> dict[str, dict[str, int]]:
-    """``wanted`` with raises cut down where ``excess`` says that ``(queues, card, by)`` is too much in sum.
-
-    It happens while inference still uses what a plan moves to another queue: the raise waits. The last queue by name
-    gives first, and none gives more than the plans have added.
-    """
+    """Raises wait while inference still uses what a plan moves; the last queue by name gives first."""
     quota = {queue: dict(cards) for queue, cards in wanted.items()}
     for queues, card, by in excess:
         left = by

@@ -1,5 +1,3 @@
-"""What a tide plan's document may hold: its canonical form, and what is wrong with it. Pure functions."""
-
 import datetime as dt
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
@@ -203,10 +201,7 @@ def _quota(value: Any, at: str, reading: _Reading) -> dict[str, Any]:
 
 
 def canonical(document: Mapping[str, Any], hints: Hints | None = None) -> tuple[dict[str, Any], list[PlanFault]]:
-    """The canonical form of a document, and all that is wrong with it (then the field keeps its default).
-
-    Of fields that are not known the first `MOST_UNKNOWN` are named.
-    """
+    """The canonical form, and all that is wrong with it (then the field keeps its default)."""
     found: dict[str, Any] = {"enabled": False, "position": 0, "time_zone": "UTC", "exceptions": {}, "layers": []}
     reading = _Reading(hints or Hints())
     unknown = sorted((name for name in document if name not in FIELDS), key=str)

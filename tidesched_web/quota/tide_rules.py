@@ -1,5 +1,3 @@
-"""The sum rules of the tree at every moment that tide plans make, as pure functions."""
-
 import datetime as dt
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
@@ -87,12 +85,7 @@ def with_quota(tree: Tree, quota: Quota) -> Tree:
 def first_breaches(
     before: Tree, after: Tree, plans_before: Documents, plans_after: Documents, *, now: dt.datetime
 ) -> list[MomentBreach]:
-    """Breaches that an edit would create or enlarge at some moment of the year ahead, each with its first moment.
-
-    ``plans_*`` are the (canonical) documents of the plans by name. Like the rule for the base it is monotone: what was
-    in breach at a moment before may stay so, as long as it does not grow. O(figures of the layers × how often each
-    opens and closes until the week repeats).
-    """
+    """Monotone, as the rule for the base: what was in breach at a moment before may stay so, but not grow."""
     now_on, then_on = tide.enabled_plans(plans_after), tide.enabled_plans(plans_before)
     if not now_on:
         return []
@@ -162,20 +155,13 @@ def _below(tree: Tree, key: str | None, holder: str) -> bool:
 def effective(
     base: Quota, plans: list[Plan], now: dt.datetime, floors: Quota, tree: Callable[[], Tree]
 ) -> dict[str, dict[str, int]]:
-    """The quota at ``now`` of the queues that ``plans`` are about: what is sent, and what every page announces.
-
-    ``floors``: what inference uses of it and so keeps; then the raises of others wait as far as ``tree`` (of the base)
-    has no room for both.
-    """
+    """What is sent and what every page announces; raises wait until ``tree`` has room beside the floors."""
     quota = tide.effective_quota(base, plans, now, floors)
     return quota if quota == tide.effective_quota(base, plans, now) else within_tree(tree(), quota)
 
 
 def within_tree(tree: Tree, wanted: Quota) -> dict[str, dict[str, int]]:
-    """``wanted`` with the plans' raises held back where the tree would be exceeded now.
-
-    ``tree`` holds the base. What the base itself exceeds is not of the plans and stays.
-    """
+    """``tree`` holds the base. What the base itself exceeds is not of the plans and stays."""
     known = breaches(tree)
     keys = queue_holders(tree)
     base = base_of(tree, wanted)

@@ -1,5 +1,3 @@
-"""Tide plans that a caller may see, and the quota that they make of the base now."""
-
 import datetime as dt
 import math
 from collections.abc import Collection, Iterable, Mapping
@@ -105,10 +103,7 @@ def effective_by_name(
 
 
 def _effective(asked: list[_Asked]) -> dict[int, dict[str, dict[str, int]]]:
-    """What holds now by cluster and queue. At most three queries, however many clusters there are.
-
-    What a floor keeps may hold back what the plans give to other queues, so all that they touch are looked at.
-    """
+    """A floor may hold back what the plans give to other queues, so all that they touch are looked at."""
     found = {one.cluster.pk: {queue: dict(cards) for queue, cards in one.base.items()} for one in asked}
     turned = {one.cluster.pk: (one, tide.touched(one.plans)) for one in asked}
     turned = {pk: (one, names) for pk, (one, names) in turned.items() if names.intersection(one.base)}
@@ -196,10 +191,7 @@ class QueueTurn:
 
 
 def turns_of(queues: QuerySet[Queue], clusters: Iterable[Cluster]) -> list[QueueTurn]:
-    """What tide plans lend from these queues (in sight) and give them in each cluster, now or next. Three queries.
-
-    Of a plan that is about other queues too only its name is in it.
-    """
+    """Of a plan that is about other queues too only its name is in it. Three queries."""
     by_cluster = {cluster.pk: cluster for cluster in clusters}
     plans = _plans_on(by_cluster)
     theirs = Q(pk__in=[])
@@ -271,10 +263,7 @@ def beyond_base(base: Mapping[str, int], quota: Mapping[str, int]) -> dict[str, 
 
 
 def tide_due(cluster: Cluster) -> list[int]:
-    """Queues whose cluster has something else than what holds now. Whatever was missed meanwhile is in it.
-
-    One that the cluster refused is not in it: it waits for a person, as with any other push.
-    """
+    """Queues whose cluster has something else than what holds now; one that the cluster refused waits for a person."""
     plans = tide.enabled_plans(plan_documents(cluster))
     queues = Queue.objects.filter(cluster=cluster).exclude(sync_state=SyncState.FAILED)
     rows = list(with_card_quota(queues).filter(Q(name__in=tide.touched(plans)) | ~Q(tide={})))

@@ -1,5 +1,3 @@
-"""The sums of a tree at one moment after the other: what two moments have in common is not worked out again."""
-
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -37,10 +35,7 @@ class _Sum:
 
 
 class Sums:
-    """The sums that layers touch, under the layers that are open.
-
-    A step costs what the layers name that opened or closed since the one before, not what all layers name.
-    """
+    """A step costs what the layers name that opened or closed since the one before, not what all layers name."""
 
     def __init__(self, tree: Tree, plans: list[Plan]) -> None:
         self.tree = tree

@@ -1,5 +1,3 @@
-"""When tide plans make another figure of a queue's quota than its base: from when, to when, and by which plans."""
-
 import datetime as dt
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -23,12 +21,7 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """A stretch in which a figure stays below its base (cards are lent), or above it (more are got).
-
-    ``cards`` and ``plans`` are those of its present or first part, which began at ``start``: None where that was more
-    than two days ago. ``changes`` are its later parts. ``end``: when the base holds again, None where that is not
-    within eight days; then ``least`` of it stays all the time, by the plans of ``standing``.
-    """
+    """``start``: None = more than two days ago; ``end``: None = not within eight days, then ``least`` stays."""
 
     queue: str
     card: str
@@ -52,10 +45,7 @@ class Turn:
 
 
 def turns(base: Quota, plans: Sequence[Plan], now: dt.datetime) -> list[Turn]:
-    """Of each figure the stretch that is open now, or else the next one; the open ones first, then by their start.
-
-    By the layers of all plans together: what inference keeps of them is of a moment. O(steps of the plans × figures).
-    """
+    """By the layers of all plans together: what inference keeps of them is of a moment."""
     first, last = now - _BACK, now + AHEAD
     steps = tide.steps(base, plans, first, last)
     found = []

@@ -29,11 +29,7 @@ ROOT: Final = "cluster"
 
 @dataclass(frozen=True)
 class Holder:
-    """A tenant, project or queue. ``key`` is ``kind:id``; ``parent`` another holder's key, or `ROOT`.
-
-    ``cards`` maps service type to card name to count; a service type that is absent has no limit. ``compute`` maps
-    service type to ``cpu``/``memory`` to a figure. ``label`` is the name that people gave it, where it is known.
-    """
+    """``key`` is ``kind:id``. A service type that is absent from ``cards`` has no limit."""
 
     key: str
     name: str
@@ -135,12 +131,7 @@ def ceiling(tree: Tree, parent: str, service_type: str, resource: str) -> int | 
 
 
 def room(tree: Tree, service_type: str, *, whole: bool = True) -> dict[str, dict[str, int]]:
-    """What each holder, and the cluster itself, can still hand out of each card; without a limit anywhere it is absent.
-
-    A holder with a limit of its own asks for that already, so what it has left is its own; one without has what the
-    next one above it has. Without ``whole`` nothing is said of the cluster itself, whose rest tells what all tenants
-    have. O(all figures).
-    """
+    """One with a limit asks for it already; ``whole``: also of the cluster, whose rest tells what all tenants have."""
     asked = claims(tree, service_type)
     cards = {card for holder in tree.holders.values() for card in holder.cards.get(service_type, {})}
     cards = (cards | tree.hardware.keys()) - _COMPUTE

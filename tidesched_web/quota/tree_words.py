@@ -1,5 +1,3 @@
-"""A sum of the quota tree that is exceeded, in words: names as people gave them, cards by their short names."""
-
 from django.utils.translation import gettext as _
 
 from tidesched_web.common.card_names import card_label

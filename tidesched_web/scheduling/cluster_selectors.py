@@ -1,6 +1,4 @@
 # ruff: noqa: S608  # statements of constants alone
-"""Clusters with their newest session and what waits for a person: the frame of each page, and the list of clusters."""
-
 from copy import copy
 from dataclasses import dataclass
 from typing import Final
@@ -132,14 +130,7 @@ _SET_UP: Final = f"""SELECT EXISTS (SELECT FROM scheduling_session WHERE {_OF})
 
 
 def clusters_with_sessions(access: Access) -> QuerySet[Cluster]:
-    """Visible clusters with their newest session and what waits for a person, in one query.
-
-    Annotations: ``session_id``, ``session_number``, ``session_state``, ``session_at`` (wall), ``session_now`` (the
-    cluster's clock), ``open_alerts`` and ``platform_alerts`` (not acknowledged), ``open_drift``,
-    ``lease_until``; ``local_zone``, its own or that of its first tide plan; ``test_verdict`` of the newest finished
-    test for its mode; how the cluster is reached (`reach`); the first `BANNERS` alerts of ``alert_banners`` in all as
-    ``alert_rows``; and what `holds.sending_stop` needs (``stop_rows``, ``newest_policy``).
-    """
+    """With all that each page's frame shows, in one query; ``session_at`` is wall time, ``session_now`` not."""
     platform = f"SELECT count(*) {_WAITING} AND cluster_id IS NULL" if access.everything else "SELECT 0"
     columns = {name: _column(sql, field) for name, (field, sql) in _COLUMNS.items()}
     columns["platform_alerts"] = _column(platform, IntegerField())
@@ -163,10 +154,7 @@ def clusters_now(access: Access) -> list[Cluster]:
 
 
 def clusters_of_frame(access: Access) -> list[Cluster]:
-    """The same for a page that is only read: all readers share what was read a moment ago, as far as each may see it.
-
-    Only the number of open drifts differs between those who see a cluster (``platform_alerts`` is for who sees all).
-    """
+    """The same for a page that is only read: readers with one sight share what was read a moment ago."""
     # Each request has objects of its own: a view may write to them.
     if access.everything or not memory.used():
         rights = ("clusters", access.everything, access.tenant_ids)

@@ -1,10 +1,4 @@
-"""The history of a demo before its first moment: drawn from its seed, never measured.
-
-The demo has two days of use and tide. The medium one has ninety, with sessions and reclaims as a cluster of that size
-leaves them behind, so that pages, charts and retention meet their amount. What could be taken for a decision says what
-it is: the sessions are woken by ``drawn``, the reclaims made by `ReclaimMaker.DRAWN` and without an entry in the audit
-log. All of it lies before the cluster's first moment.
-"""
+"""The demo's history before its first moment: drawn from its seed, never measured, with no entry in the audit log."""
 
 import datetime as dt
 import math

@@ -1,5 +1,3 @@
-"""What lists and pages of gangs show beside the gangs' own rows: evictions, promises of their queue, granted queues."""
-
 import datetime as dt
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
@@ -28,10 +26,7 @@ class EvictionMarks:
 
 
 def with_evictions(gangs: QuerySet[Gang], access: Access, now: dt.datetime) -> QuerySet[Gang]:
-    """Each row also carries ``eviction_rows``: the reclaims of the last hour that evicted it, in the same query.
-
-    How much was needed and freed is only there for who sees the reclaimer's queue and those of all that were evicted.
-    """
+    """How much was needed and freed is only for who sees the reclaimer's queue and those of all that were evicted."""
     own: Value | Case = Value(True)
     if not access.everything:
         mine = Q(reclaim__queue__tenant_id__in=access.tenant_ids)
@@ -109,10 +104,7 @@ def unused_promises(cluster_id: int, queue_id: int | None = None) -> list[Unused
 
 
 def kept_from(cluster_id: int, promises: Iterable[UnusedPromise], *, since: dt.datetime) -> dict[tuple[int, str], int]:
-    """How many gangs of the same queue have waited for quota of the same card at least ``since``, by queue and card.
-
-    One query.
-    """
+    """How many gangs of a queue have waited for quota of the same card at least ``since``, by queue and card."""
     queues = {promise.queue_id for promise in promises}
     if not queues:
         return {}
@@ -128,8 +120,7 @@ def kept_from(cluster_id: int, promises: Iterable[UnusedPromise], *, since: dt.d
 
 
 def with_promises(gangs: QuerySet[Gang]) -> QuerySet[Gang]:
-    """Each row also carries ``promise_rows`` ``[{id, namespace, name, queue, cards, since}]``: the other gangs of its
-    queue that were admitted and do not run, the oldest promise first; in the same query."""
+    """``promise_rows``: the other gangs of the queue that were admitted and do not run, the oldest promise first."""
     others = _promised().filter(queue=OuterRef("queue")).exclude(pk=OuterRef("pk")).order_by("admitted_at", "pk")
     row = JSONObject(
         id="pk", namespace="namespace", name="name", queue="queue_name", cards="cards", since="admitted_at"

@@ -1,7 +1,4 @@
-"""What the home of a tenant shows: quota, use, waiting and reclaims suffered, by tenant and cluster.
-
-Only tenants that the caller belongs to are counted, whatever else the caller may see.
-"""
+"""Only tenants that the caller belongs to are counted, whatever else the caller may see."""
 
 import datetime as dt
 from collections.abc import Iterable
@@ -20,10 +17,7 @@ HOURS = 24
 
 @dataclass(slots=True)
 class CardUse:
-    """One service type × card of a tenant in a cluster, in milli-cards.
-
-    ``quota`` is what holds now, of which tide plans ``turned`` so much (less than 0 where they take).
-    """
+    """Milli-cards. ``quota`` is what holds now; tide plans ``turned`` so much of it (less than 0 where they take)."""
 
     quota: int = 0
     turned: int = 0

@@ -1,5 +1,3 @@
-"""What sessions saw, as it is stored: which inputs there are, and their bytes."""
-
 import datetime as dt
 from typing import Any
 

@@ -1,5 +1,3 @@
-"""Sessions, what they decided and what came of it, reclaims and usage."""
-
 from django.db import models
 from django.utils.translation import gettext_lazy as _
 
@@ -308,12 +306,7 @@ class UsageRollup(models.Model):
 
 
 class TidePoint(models.Model):
-    """Where a card type's cards were at one session, in milli-cards, written when it changed.
-
-    ``total = inference + training + foreign + idle``; ``borrowed`` is the part of ``training`` that a full flood
-    would take back; ``waiting`` is what waiting gangs still ask for; ``quota`` is what the inference queues might use
-    then, tide plans included. Without a change a point is written again now and then: a hole means that no session ran.
-    """
+    """Milli-cards, ``total = inference + training + foreign + idle``; a hole means that no session ran."""
 
     cluster = models.ForeignKey(Cluster, on_delete=models.CASCADE, related_name="tide_points")
     at = models.DateTimeField(help_text=_("The cluster's clock."))

@@ -1,8 +1,4 @@
-"""Stored inputs of sessions, loaded to try edits out on them; never in the web or the session process.
-
-A process that reads one input after the other (`Loaded.read`) takes in only what changed. The process of the queue
-``what-if`` keeps the latest of the clusters that people look at (`latest`), so that the first question finds it there.
-"""
+"""Stored inputs of sessions, loaded to try edits out on them; never in the web or the session process."""
 
 import datetime as dt
 import gc
@@ -34,12 +30,6 @@ INTEREST_SECONDS = 300
 
 
 class Loaded:
-    """One cluster: the input that was read last, and what makes reading the next one quick.
-
-    Attributes:
-        at: which input it is. picture: what edits are tried out on. read_at: when, in monotonic seconds.
-    """
-
     def __init__(self, cluster_id: int) -> None:
         self.cluster_id = cluster_id
         self.at: StoredInput | None = None
@@ -49,11 +39,6 @@ class Loaded:
         self._policies: dict[int | None, Policy] = {}
 
     def read(self, stored: StoredInput) -> Picture:
-        """Load an input.
-
-        Raises:
-            BadInput: it, its base or its policy is not kept any more, or cannot be read.
-        """
         if self.picture is not None and self.at == stored:
             self.read_at = time.monotonic()
             return self.picture
@@ -94,11 +79,7 @@ _loaded: OrderedDict[int, Loaded] = OrderedDict()
 
 
 def latest(cluster_id: int) -> tuple[StoredInput, Picture] | None:
-    """The newest session's input, loaded; of a large cluster perhaps one that is some seconds older. None = no session.
-
-    Raises:
-        BadInput: it cannot be read.
-    """
+    """The newest session's input; of a large cluster perhaps one that is some seconds older. None = no session."""
     found = _loaded.get(cluster_id)
     if found is None or found.at is None or found.picture is None:
         return renew(cluster_id)

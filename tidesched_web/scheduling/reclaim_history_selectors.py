@@ -1,8 +1,4 @@
-"""The reclaim history of a day as sums, made in the database: by hour and card, and from whom to whom.
-
-A reader sees the cards and the work of their own queues' gangs alone, as on the page of each reclaim; of the other
-side of such a loss not even the queue. Times are of the cluster's clock. What was cancelled took nothing.
-"""
+"""A reader sees cards and work of their own queues' gangs alone; of the other side not even the queue."""
 
 import datetime as dt
 from dataclasses import dataclass

@@ -1,8 +1,4 @@
-"""Which reclaims: narrowed by who gained and who lost, so far as the caller may know it.
-
-Of the other side of a reclaim a member sees the gang's name alone. A filter finds a reclaim by its queue, tenant or
-cards only on the caller's own side: what is hidden answers as what does not exist.
-"""
+"""A filter by queue, tenant or cards finds only the caller's own side: what is hidden does not exist."""
 
 from typing import Any
 

@@ -1,8 +1,4 @@
-"""Gangs whose page is open and that have no answer yet: what would help them is worked out before all others.
-
-Asking is bounded: a few gangs of a cluster at a time, each for a short while; what is not taken then is asked for again
-by the next refresh of the page. Nothing here loads the engine.
-"""
+"""What is not taken is asked for again by the next refresh of the gang's page. Nothing here loads the engine."""
 
 import logging
 

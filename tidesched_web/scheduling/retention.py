@@ -1,7 +1,4 @@
-"""Nothing grows without bound: partitions are dropped by bytes, rows go by number, the oldest and least telling first.
-
-Safe to run at any time and twice at once: every step deletes what is beyond a limit and nothing else.
-"""
+"""Safe to run at any time and twice at once: every step deletes what is beyond a limit and nothing else."""
 
 import datetime as dt
 import logging

@@ -1,5 +1,3 @@
-"""Rolling usage up: time-weighted means and maxima of the step function over hours and days of the cluster's clock."""
-
 import datetime as dt
 
 from django.db import connection

@@ -1,5 +1,3 @@
-"""Sessions, decisions, reclaims, usage and alerts that a caller may see."""
-
 import datetime as dt
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -55,10 +53,7 @@ def visible_sessions(access: Access) -> QuerySet[Session]:
 
 
 def first_unsent(cluster: Cluster, session_id: int | None) -> int | None:
-    """The number of the session that began the run of unsent ones that this session is of: it keeps its decisions.
-
-    None where this session was sent, or where the beginning is no longer stored. One query.
-    """
+    """The session that began this run of unsent ones, whose decisions are kept."""
     unsent = (SessionState.DRY_RUN, SessionState.STOPPED)
     ours = Session.objects.filter(cluster=cluster, pk__lte=session_id or 0).order_by("-pk")
     sent = Coalesce(Subquery(ours.exclude(state__in=unsent).values("pk")[:1]), Value(0))
@@ -90,10 +85,7 @@ def visible_decisions(access: Access, session: Session) -> QuerySet[Decision]:
 
 
 def visible_reclaims(access: Access) -> QuerySet[Reclaim]:
-    """Reclaims where the reclaimer's or a victim's queue is of the caller's tenants.
-
-    Of the other side only the gang's name may be shown: `own_queue_ids` says which queues are the caller's.
-    """
+    """Of the other side only the gang's name may be shown: `own_queue_ids` says which queues are the caller's."""
     reclaims = Reclaim.objects.select_related("cluster", "session").prefetch_related(
         Prefetch("victims", queryset=ReclaimVictim.objects.order_by("gang"))
     )
@@ -171,14 +163,7 @@ def newest_reclaims(access: Access, cluster: Cluster, rows: int) -> list[Reclaim
 
 
 def reclaims_with_victims(access: Access) -> QuerySet[Reclaim]:
-    """Visible reclaims with ``victim_rows`` and ``own``, read in the same query.
-
-    A row is ``{gang, queue, cards, work, own, times, restarting, ended, pods}``. ``work``: card-seconds that the gang
-    lost. ``times``: how often it was evicted in the hour that ends with this reclaim, this one included.
-    ``restarting``: pods that others left and that restart with it. ``ended`` of its ``pods``: those that had left by
-    themselves before. ``own`` says on which side the caller stands: `sight.hide_other_side` takes away what is not for
-    them.
-    """
+    """``own``: on which side the caller stands; ``ended`` pods had left by themselves; ``work`` is in card-seconds."""
     own: Value | Case = Value(True)
     if not access.everything:
         mine = Queue.objects.filter(tenant_id__in=access.tenant_ids).order_by().values("pk")
@@ -216,12 +201,7 @@ def reclaims_with_victims(access: Access) -> QuerySet[Reclaim]:
 
 
 def queues_with_usage(access: Access, cluster: Cluster) -> QuerySet[Queue]:
-    """Visible queues of a cluster with all that their row of the list shows, in one query.
-
-    Annotations: ``card_quota_rows``, ``usage_rows`` ``[{card, quota, allocated, inqueue, elastic, at}]`` in
-    milli-cards, ``waiting_gangs``, ``running_gangs``, ``partly_running`` (in both of them) and ``waiting_rows`` (what
-    `waiting_cards_of` needs of the gangs that wait).
-    """
+    """``usage_rows`` in milli-cards; ``partly_running`` gangs are among the waiting and the running ones."""
     usage = QueueUsage.objects.filter(queue=OuterRef("pk")).order_by("card")
     gangs = Gang.objects.filter(queue=OuterRef("pk"), gone_at__isnull=True).order_by()
     waits = gangs.filter(needs=True)

@@ -1,5 +1,3 @@
-"""What people and other parts may ask of scheduling: a session now, the release of a guard, an alert closed."""
-
 import datetime as dt
 import logging
 

@@ -1,5 +1,3 @@
-"""What the quota tree of a cluster shows, summed by the database: two queries, however many queues there are."""
-
 from collections import defaultdict
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
@@ -26,10 +24,7 @@ class Place(NamedTuple):
 
 @dataclass(slots=True)
 class PlaceSums:
-    """All queues of one place: how many, what they may use and what they use. Quotas in cards, use in milli-cards.
-
-    ``quota`` is the base, ``turned`` what tide plans add to it now (less than 0 where they take).
-    """
+    """Quotas in cards, use in milli-cards; ``quota`` is the base, ``turned`` what tide plans add to it now."""
 
     queues: int = 0
     quota: dict[str, int] = field(default_factory=dict)
@@ -51,12 +46,7 @@ class PlaceSums:
 
 @dataclass(slots=True)
 class TreeSums:
-    """The tree without its queues, as far as the reader sees it.
-
-    ``tenants``, ``projects`` and ``lines`` map ids to (slug, name); ``limits`` maps (service type, "tenant" or
-    "project", id) to its own quota; ``totals`` are of the whole cluster and only say how much is borrowed, from the
-    quota that the queues had in the newest session.
-    """
+    """``totals`` are of the whole cluster and only say how much is borrowed, from the quotas of the newest session."""
 
     tenants: dict[int, tuple[str, str]] = field(default_factory=dict)
     projects: dict[int, tuple[str, str, int]] = field(default_factory=dict)

@@ -1,5 +1,3 @@
-"""Usage of queues: now, with what is borrowed, and over time. Callers pass queues that their reader may see."""
-
 import datetime as dt
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
@@ -19,10 +17,7 @@ from tidesched_web.scheduling.usage_series import UsageRow
 
 
 class CardTotals(NamedTuple):
-    """One card type of a cluster, in milli-cards: what the nodes have, what inference may use, what training uses.
-
-    ``inference_unused``: what the inference queues leave of their quotas, each by itself.
-    """
+    """In milli-cards. ``inference_unused``: what the inference queues leave of their quotas, each by itself."""
 
     hardware: int
     inference_quota: int
@@ -127,10 +122,7 @@ def allocated_of(queue_ids: Collection[int]) -> dict[int, dict[str, int]]:
 
 
 def borrowed_and_lent(service_type: str, quota: int, allocated: int, total: CardTotals | None) -> tuple[int, int]:
-    """What a queue borrows and what it lends of one card type, in milli-cards: a queue does one of them at most.
-
-    ``quota`` is that of the newest session, as ``total`` is.
-    """
+    """In milli-cards; a queue does one of them at most. ``quota`` is that of the newest session, as ``total`` is."""
     if total is None:
         return 0, 0
     if service_type == ServiceType.TRAINING:

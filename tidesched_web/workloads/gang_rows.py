@@ -1,5 +1,3 @@
-"""What a gang's row says, worked out from a snapshot and what a session decided; no database here."""
-
 import datetime as dt
 from collections import defaultdict
 from collections.abc import Mapping
@@ -102,11 +100,7 @@ def look(
     states: Mapping[str, str],
     spared: Mapping[str, float] | None = None,
 ) -> dict[str, Seen]:
-    """Every gang of the snapshot. ``sent``: the decisions went to the cluster, so phases are as after the session.
-
-    ``states``: what each gang's row said before, by uid. ``spared``: until when gangs are no victims, by lasting name
-    or key (`engine.cooldowns`).
-    """
+    """``sent``: the decisions went to the cluster, so phases are as after the session."""
     outcomes = {outcome.name: outcome for outcome in result.podgroups}
     reasons = {reason.podgroup: reason for reason in result.reasons}
     evicted = {eviction.pod for eviction in result.evictions} if sent else set()

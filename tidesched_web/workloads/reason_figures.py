@@ -1,8 +1,5 @@
-"""Of which session the figures of waiting gangs are: those of one cluster are of one session, so that they agree.
-
-Figures such as free cards move in nearly every session. They are written every `EVERY`, of all gangs at once, and in
-any session that writes the row of a waiting gang, as long as no more than `MOST_BETWEEN` others have moved. Beyond that
-the row says that it is newer than the others.
+"""Figures of waiting gangs are of one session, so that they agree: written every `EVERY`, and with the row of any gang
+as long as no more than `MOST_BETWEEN` others have moved; beyond that the row says that it is newer.
 """
 
 import datetime as dt

@@ -1,5 +1,3 @@
-"""Writing the figures of waiting gangs, and of which session they are; `reason_figures` says when."""
-
 import datetime as dt
 from collections.abc import Mapping
 from typing import Any

@@ -1,5 +1,3 @@
-"""Writing what would help waiting gangs."""
-
 import datetime as dt
 from typing import Any
 

@@ -1,5 +1,3 @@
-"""Gangs that a caller may see: those in the queues of their tenants, and misdirected ones of their namespaces."""
-
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -56,10 +54,7 @@ def _misdirected(access: Access) -> Q:
 
 
 def with_own_queue(gangs: QuerySet[Gang], access: Access) -> QuerySet[Gang]:
-    """Each row also says ``own_queue``: whether the figures of its queue are for the caller. An unknown queue has none.
-
-    See `sight.shown_reason`.
-    """
+    """Whether the figures of its queue are for the caller (`sight.shown_reason`). An unknown queue has none."""
     own: Value | Case = Value(True)
     if not access.everything:
         mine = Q(queue__isnull=True) | Q(queue__tenant_id__in=access.tenant_ids)
@@ -68,10 +63,7 @@ def with_own_queue(gangs: QuerySet[Gang], access: Access) -> QuerySet[Gang]:
 
 
 def with_granted(gangs: QuerySet[Gang], access: Access) -> QuerySet[Gang]:
-    """Each row also carries ``granted``: names of the caller's queues that its namespace may use, in the same query.
-
-    Where a cluster has no grant at all every namespace may use every queue.
-    """
+    """Where a cluster has no grant at all every namespace may use every queue."""
     queues = Queue.objects.filter(cluster=OuterRef("cluster"))
     if not access.everything:
         queues = queues.filter(tenant_id__in=access.tenant_ids)
@@ -154,10 +146,7 @@ def longest_waiting(access: Access, cluster: Cluster, rows: int) -> Waiting:
 
 
 def gangs_of_queue(queue: Queue, *, limit: int = 200) -> list[Gang]:
-    """The gangs of a queue that are not over: those who wait in their order, then the others. One query.
-
-    Each says of which session its figures are.
-    """
+    """Not over: those who wait in their order, then the others. One query."""
     gangs = with_figures(Gang.objects.filter(queue=queue, gone_at__isnull=True).exclude(state__in=TERMINAL_GANG_STATES))
     return list(gangs.defer("manifest").order_by("-needs", "position", "waiting_since", "id")[:limit])
 

@@ -1,5 +1,3 @@
-"""Writing gangs, their pods and their timelines: only what changed since the last session."""
-
 import datetime as dt
 from collections.abc import Iterable, Mapping
 
@@ -62,10 +60,7 @@ class _Known(msgspec.Struct):
 
 
 class GangRecorder:
-    """Keeps what the tables of one cluster say, so that a session writes differences only.
-
-    Used by the one holder of the cluster's lease; another process loads it anew (:meth:`load`).
-    """
+    """Used by the one holder of the cluster's lease; another process loads it anew (:meth:`load`)."""
 
     def __init__(self, *, cluster_id: int) -> None:
         self.cluster_id = cluster_id
@@ -133,12 +128,7 @@ class GangRecorder:
         reclaim_of: dict[str, int],
         spared: Mapping[str, float] | None = None,
     ) -> int:
-        """Write what changed; returns how many gangs did. In the caller's transaction.
-
-        Figures of reasons that moved alone are written as `reason_figures` says: those of all are of one session.
-        ``reclaim_of``: the reclaim that felled a gang in this session, by the gang's key. ``spared``: see
-        `gang_rows.look`.
-        """
+        """In the caller's transaction. ``reclaim_of``: by the gang's key, what felled it in this session."""
         require_transaction()
         seen = look(snapshot, result, sent=sent, states=self.states(), spared=spared)
         present = {gang.values.uid for gang in seen.values()}
@@ -177,10 +167,7 @@ class GangRecorder:
     def _write_figures(
         self, moved: list[Seen], *, told: bool, number: int, at: dt.datetime, wall_at: dt.datetime, session_id: int
     ) -> list[Seen]:
-        """Write the figures that moved, of all or of none; returns those that were written.
-
-        ``told``: the session has written rows of waiting gangs, with its own figures.
-        """
+        """Of all or of none. ``told``: the session has written rows of waiting gangs, with its own figures."""
         due = self._figures_at is None or wall_at - self._figures_at >= reason_figures.EVERY
         if moved and not due and not (told and len(moved) <= reason_figures.MOST_BETWEEN):
             self._newer = self._newer or told
@@ -384,10 +371,7 @@ def _of_row(gang: Gang, owner_uid: str | None) -> _Known:
 
 
 def _waits_since(known: _Known, values: GangValues, at: dt.datetime) -> dt.datetime | None:
-    """Since when a gang waits: since it lost its cards or wanted more of them, else since it was submitted.
-
-    That is not its place in the queue, which a gang keeps that was evicted.
-    """
+    """Not its place in the queue, which a gang keeps that was evicted."""
     if values.state == GangState.RECLAIMED and known.state != GangState.RECLAIMED:
         return at
     if not values.needs and values.state not in (GangState.WAITING, GangState.RECLAIMED):

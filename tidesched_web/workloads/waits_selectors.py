@@ -1,5 +1,3 @@
-"""Who waits for a card type now, and who waited at a moment of the past, and why."""
-
 import datetime as dt
 from collections.abc import Collection
 from typing import Any
@@ -22,11 +20,7 @@ _TELLING = (
 def waited_then(
     access: Access, cluster: Cluster, *, session_id: int, now: dt.datetime, started_at: dt.datetime, rows: int
 ) -> list[Gang]:
-    """Gangs that the session left waiting, the longest wait for one reason first. One query.
-
-    Each carries ``step`` ``{kind, at, detail}``, its newest telling step up to the session (``now`` on the cluster's
-    clock, ``started_at`` wall time), and ``own_queue`` (`selectors.with_own_queue`).
-    """
+    """The longest wait for one reason first; ``step``: its newest telling step up to the session."""
     steps = GangEvent.objects.filter(gang=OuterRef("pk"), session_id__lte=session_id, kind__in=_TELLING)
     step = JSONObject(kind="kind", at="at", detail="detail")
     there = Q(gone_at__isnull=True) | Q(gone_at__gt=started_at)
@@ -46,10 +40,7 @@ GROUP BY 1, 2, 3 ORDER BY 1, 2, 4 DESC, 3
 
 
 def reasons_by_card(queue_ids: Collection[int]) -> dict[tuple[int, str], dict[str, int]]:
-    """(queue id, card) → reason → how many gangs of these queues (in sight) wait for it now. One query.
-
-    A gang that takes one of several card types is counted for each of them.
-    """
+    """A gang that takes one of several card types is counted for each of them."""
     found: dict[tuple[int, str], dict[str, int]] = {}
     with connection.cursor() as cursor:
         cursor.execute(_BY_CARD, [sorted(queue_ids)])

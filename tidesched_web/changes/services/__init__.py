@@ -1,4 +1,4 @@
-"""Make and carry out changes of intent. A change is the only way to write the tree of a cluster."""
+"""A change is the only way to write the tree of a cluster."""
 
 from tidesched_web.changes.services.applying import apply, apply_due, carry_out
 from tidesched_web.changes.services.carrying import carry

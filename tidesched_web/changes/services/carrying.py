@@ -1,8 +1,4 @@
-"""Bring the objects of written changes to their clusters, and say how far each one is.
-
-A change is *applied* when the cluster has all its objects. No transaction is open while the cluster is asked; every
-step may be done twice. A claim that ran out is free, so a worker that died only costs time.
-"""
+"""No transaction is open while the cluster is asked; every step may be done twice, and a claim that ran out is free."""
 
 import datetime as dt
 from collections import Counter
@@ -147,10 +143,7 @@ def _delete(cluster: Cluster, writes: ClusterWrites, row: ChangeObject) -> Outco
 
 
 def _unwanted(cluster: Cluster, writes: ClusterWrites, name: str) -> Outcome:
-    """A live queue that the intent does not have; no body where there is none, or where it is wanted again.
-
-    It is read before the intent is asked: what makes it anew afterwards writes it, so that it is of another version.
-    """
+    """Read before the intent is asked: what makes it anew afterwards writes it, so that it is of another version."""
     found = writes.get_queue(name)
     wanted = found.body is not None and Queue.objects.filter(cluster=cluster, name=name).exists()
     return Outcome(OutcomeKind.DONE, "MadeAnew") if wanted else found

@@ -1,5 +1,3 @@
-"""What people decide about a change: approve, reject, cancel, try again, roll back."""
-
 from django.db import transaction
 from django.utils import timezone
 from django.utils.translation import gettext as _
@@ -23,15 +21,7 @@ from tidesched_web.waking import wake_changes
 
 
 def approve(*, change: QuotaChange, access: Access, reason: str = "", seen: Reviewed | None = None) -> QuotaChange:
-    """Approve as the second person, who has to be allowed to make the change too and be independent of its author.
-
-    One that its author asked to apply is applied now, or at its hour. Approved again: no effect. ``reason``: why the
-    approver agrees; the audit entry has it in place of the reason of the change.
-
-    Raises:
-        DomainError: ``permission_denied`` for its own author, ``approver_not_independent`` (403), ``stale`` (412) where
-            it is not what was ``seen``, ``conflict`` (409) where what it touches has moved.
-    """
+    """One that its author asked to apply is applied now, or at its hour. Approved again: no effect."""
     require_writer(access)
     with transaction.atomic():
         version = lock_tree(change.cluster_id)

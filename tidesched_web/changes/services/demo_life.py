@@ -1,5 +1,3 @@
-"""What people did in the demo before its first visitor came: accounts, a change that waits, a queue edited by hand."""
-
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
@@ -77,11 +75,7 @@ def edit_by_hand(cluster: Cluster) -> None:
 
 
 def forget_people() -> int:
-    """Take back what must not be known any more; returns how many accounts were switched off.
-
-    A password that was changed is no longer kept. Once a real cluster is connected the installation is no demo: the
-    accounts whose passwords everybody at this machine could read are switched off.
-    """
+    """With a real cluster the accounts whose passwords everybody at this machine could read are switched off."""
     left, off = [], 0
     for person in kept():
         user = user_by_name(person.username)

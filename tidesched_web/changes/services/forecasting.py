@@ -1,7 +1,4 @@
-"""Following what a change was expected to do: the sessions after it are compared with its impact.
-
-Level-triggered: each sweep looks at what the timelines of the named gangs say by now. It may run twice.
-"""
+"""Level-triggered: each sweep looks at what the timelines of the named gangs say by now. It may run twice."""
 
 import datetime as dt
 from typing import Any
@@ -147,10 +144,7 @@ def _end(forecast: ChangeForecast, rows: list[dict[str, Any]], *, seen: bool) ->
 
 
 def _overtake(forecast: ChangeForecast, rows: list[dict[str, Any]], later: list[Written]) -> None:
-    """Rows that another change reached in the time that was promised say nothing, came they or not.
-
-    Were only those left out that did not come, a busy cluster's forecasts would all have held.
-    """
+    """Were only those left out that did not come, a busy cluster's forecasts would all have held."""
     rows = [row for row in rows if row["outcome"] in (forecasts.OPEN, forecasts.HELD, forecasts.MISSED)]
     if not rows or not later:
         return

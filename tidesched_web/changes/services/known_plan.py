@@ -1,8 +1,4 @@
-"""The plan of a large change, kept for a moment: the parts of its page, and who looks at it again, share one.
-
-It is of one state of the change and of the tree, for readers with the same sight, in their language and zone. What is
-in use, and which tide layer is open, may be so much older. A decision about a change plans it anew.
-"""
+"""For readers with the same sight, language and zone; what is in use may be so much older. A decision plans anew."""
 
 import hashlib
 from collections.abc import Callable, Mapping
@@ -27,11 +23,7 @@ def subject_of(change: QuotaChange) -> str:
 
 
 def known_impact(change: QuotaChange, document: dict[str, Any], *, wait: bool = False) -> dict[str, Any] | None:
-    """The whole impact for the objects of a plan; None where it was never asked for. Names everybody's gangs.
-
-    ``wait``: for the answer of a question that is under way, outside of transactions. An answer whose job failed or is
-    forgotten before all parts were found stays as it is, and says so.
-    """
+    """Names everybody's gangs. ``wait``: for a question that is under way, outside of transactions."""
     objects = document.get("objects") or []
     old = change.plan or {}
     kept: dict[str, Any] | None = old.get("impact") if old.get("objects") == objects else None

@@ -1,5 +1,3 @@
-"""Deleting a project or tenant that has queues or quotas: changes of trees, with plan, approval and rollback."""
-
 from typing import Any, Final
 
 from django.utils.translation import gettext as _
@@ -22,11 +20,7 @@ _NAMED: Final = 5
 def remove_project(
     *, project: Project, access: Access, reason: str, version: int | None = None, source: str = "console"
 ) -> QuotaChange | None:
-    """Delete a project: at once where it has no quota (None), else by the change that is returned.
-
-    Raises:
-        DomainError: ``in_use`` (409) while it has queues, or quotas in several clusters, with the way out.
-    """
+    """Delete a project: at once where it has no quota (None), else by the change that is returned."""
     refuse_queues(project, version)
     clusters = clusters_with_quota_of(project)
     if not clusters:
@@ -40,14 +34,7 @@ def remove_project(
 
 
 def refuse_queues(owner: Tenant | Project, version: int | None = None) -> None:
-    """Refuse to delete a tenant or project with queues, with the change of each cluster that takes them away.
-
-    ``changes`` has their edits, of the clusters in which no gang is left; ``edits`` those of the only one. What was
-    looked at in another ``version`` is stale first of all, which is said elsewhere.
-
-    Raises:
-        DomainError: ``in_use`` (409).
-    """
+    """With the change of each cluster that takes the queues away; another ``version`` is stale first of all."""
     found = removals_of(owner)
     if not found or (version is not None and version != owner.version):
         return

@@ -1,5 +1,3 @@
-"""What edits would do: differences, objects, errors, warnings, who has to approve. Nothing is written."""
-
 import datetime as dt
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
@@ -178,11 +176,6 @@ def _card_of(field_pointer: str) -> str | None:
 
 
 def checked_edits(edits: Any) -> Edits:
-    """Edits of the right shape.
-
-    Raises:
-        DomainError: ``invalid``, with the place.
-    """
     if not isinstance(edits, Mapping):
         raise DomainError.for_field("/edits", _("Edits are a map: object → merge patch of its document."))
     if len(edits) > MOST_EDITS:
@@ -210,14 +203,8 @@ def work_out(
     asking: bool = False,
     reader: Access | None = None,
 ) -> Plan:
-    """Plan ``edits``. ``base`` holds the documents that a draft was made on; what moved since becomes ``stale``.
-
-    Others' figures of the same objects are no conflict: the edits are laid over the tree of now, figure by figure.
-    ``asking``: more quota for a tenant itself is what the author asks for; approval is due for it then. ``reader``:
-    who reads the plan, where it is not ``access``, whose right to make the edits is asked.
-
-    Raises:
-        DomainError: the edits are malformed, too many, or the caller may not make them.
+    """Laid over the tree of now, figure by figure: others' figures are no conflict. ``asking``: quota is asked for, so
+    approval is due; ``reader``: who reads the plan, where it is not ``access``, whose right to edit is asked.
     """
     edits = checked_edits(edits)
     # The version first: what is read afterwards is at least as new.
@@ -392,11 +379,7 @@ def _problem_of(code: str) -> str:
 
 
 def require_sound(plan: Plan, *, access: Access | None, asked: bool = False) -> None:
-    """Refuse edits with errors. ``asked``: they are only sent, so quota that is asked for may lack room still.
-
-    Raises:
-        DomainError: ``quota_breach`` (422) or what is wrong; the first error in words, all of them with their figures.
-    """
+    """``asked``: they are only sent, so quota that is asked for may lack room still."""
     faults = [fault for fault in plan.faults if not (asked and plan.asked and fault.code in NO_ROOM)]
     if faults or plan.more_faults:
         # What breaks the tree is said with its own status only where nothing simpler is wrong.
@@ -406,11 +389,7 @@ def require_sound(plan: Plan, *, access: Access | None, asked: bool = False) -> 
 
 
 def require_form(plan: Plan, *, access: Access | None) -> None:
-    """Refuse edits that no document of their kind can hold; what goes against the rules of the tree stays in the plan.
-
-    Raises:
-        DomainError: ``invalid``, with the place of each.
-    """
+    """Only what no document can hold; what goes against the rules of the tree stays in the plan."""
     wrong = [fault for fault in plan.faults if fault.code in FORM_FAULTS]
     if wrong:
         raise DomainError("invalid", wrong[0].detail, _errors(plan, [plan.seen(fault, access) for fault in wrong]))
@@ -421,11 +400,6 @@ def _errors(plan: Plan, errors: list[dict[str, Any]]) -> dict[str, Any]:
 
 
 def require_fresh(plan: Plan) -> None:
-    """Refuse to build on a base that moved.
-
-    Raises:
-        DomainError: ``conflict`` (409) with what changed since, figure by figure.
-    """
     if plan.stale:
         text = _("%(count)d figures that this change touches were changed since it was made; look at them first.")
         changed = [found.as_json() for found in plan.stale]

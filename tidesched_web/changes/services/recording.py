@@ -1,5 +1,3 @@
-"""State changes of a change: conditional, counted, audited, announced."""
-
 import datetime as dt
 from collections.abc import Iterable
 from typing import Any, Final

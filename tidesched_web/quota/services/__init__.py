@@ -1,5 +1,3 @@
-"""What is written of quota beside changes: owners here, the push and drift in their modules."""
-
 from tidesched_web.quota.services.owners import (
     create_business_line,
     create_project,

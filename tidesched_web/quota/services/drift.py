@@ -1,8 +1,4 @@
-"""Finding drift, and what a person may do about it: push again, ignore. Adopting is a change (`changes.drift`).
-
-One row for each object until its drift ends; comparing again changes nothing. The live objects come from the caller
-(the watch cache of the process that holds the cluster), so no list is asked for here.
-"""
+"""One row for each object until its drift ends; the live objects come from the caller, so no list is asked for here."""
 
 import datetime as dt
 from collections.abc import Collection, Mapping

@@ -1,7 +1,4 @@
-"""Card limits in ``spec.capability`` follow what is known of the cluster: its mode, its card types, its Volcano.
-
-A level: queues that were pushed with other limits than they would be pushed with now are pushed again.
-"""
+"""A level: queues that were pushed with other limits than they would be pushed with now are pushed again."""
 
 import time
 

@@ -1,5 +1,3 @@
-"""Tenants, projects and business lines: who the cards are for."""
-
 from collections.abc import Iterable, Mapping
 from typing import Any, TypeVar
 

@@ -1,5 +1,3 @@
-"""Writing down what came of a push: one statement for a batch, and only for rows that stand otherwise than before."""
-
 import datetime as dt
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field

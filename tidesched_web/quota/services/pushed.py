@@ -1,5 +1,3 @@
-"""Remembering what was written to a cluster: the middle column of drift."""
-
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any

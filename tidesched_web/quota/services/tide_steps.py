@@ -1,8 +1,4 @@
-"""Steps of the tide plans: each figure that a push made another one by the clock, and what the cluster answered.
-
-A step is written where its figure is sent and never edited, but for the answer: one that was refused or did not reach
-the cluster is the same step when it is sent again.
-"""
+"""Written where its figure is sent and never edited, but for the answer: sent again, a refused one is the same step."""
 
 import datetime as dt
 from collections.abc import Iterator, Mapping, Sequence

@@ -1,5 +1,3 @@
-"""Raising and resolving alerts: one open alert per cluster (None: the platform) and key, from its rise to its end."""
-
 import datetime as dt
 from collections.abc import Mapping
 from typing import Any
@@ -70,10 +68,7 @@ def keep_open(
     wanted: Mapping[str, dict[str, Any]],
     outlasts: dt.timedelta = dt.timedelta(),
 ) -> None:
-    """Make the open alerts whose key starts with ``prefix`` exactly ``wanted`` (key -> fields of ``raise_alert``).
-
-    ``outlasts``: an alert ends only once its cause has not been seen for so long, by the wall's clock.
-    """
+    """Make the open alerts with ``prefix`` exactly ``wanted``; ``outlasts``: how long (wall) a cause has to be gone."""
     now = timezone.now()
     rows = _of(cluster_id).filter(resolved_at__isnull=True, key__startswith=prefix)
     there = dict(rows.values_list("key", "lapsed_at"))

@@ -1,8 +1,4 @@
-"""Own writes that the watch cache has not shown yet, laid over its snapshot so that nothing is decided twice.
-
-An assumption ends when the cache shows what was written (or that the object is another one), and at the latest
-``EXPIRE_SECONDS`` after the write: then the cache is believed again.
-"""
+"""Own writes that the watch cache has not shown yet, laid over its snapshot so that nothing is decided twice."""
 
 from collections.abc import Sequence
 from typing import Any

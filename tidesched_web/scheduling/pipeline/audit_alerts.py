@@ -1,5 +1,3 @@
-"""A chain of the audit log that does not hold is an alert, until a verification finds it whole."""
-
 from tidesched_web.audit.selectors import chain_checks
 from tidesched_web.clusters.models import Cluster
 from tidesched_web.scheduling.models import AlertSeverity

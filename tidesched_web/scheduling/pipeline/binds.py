@@ -36,11 +36,6 @@ def gangs(drafts: Iterable[Draft]) -> list[GangBinds]:
 
 
 def send(units: Sequence[GangBinds], route: Route) -> BindReport:
-    """Bind gang after gang, whole gangs in a batch.
-
-    Raises:
-        LeaseLost, Paused: what was not sent yet stays open.
-    """
     report = BindReport()
     by_first = {unit.to_send[0].id: unit for unit in units if unit.to_send}
     for batch in planning.batches([unit.to_send for unit in by_first.values()], BATCH):
@@ -88,10 +83,7 @@ def _complete_or_take_back(unit: GangBinds, states: dict[int, Outcome], route: R
 
 
 def take_back(bound: Sequence[Draft], route: Route, *, reason: str) -> None:
-    """Undo the binds of a gang that cannot be completed: written first, then sent.
-
-    By deletion, not by the Eviction API: a disruption budget must not keep half a gang on its cards.
-    """
+    """By deletion, not by the Eviction API: a disruption budget must not keep half a gang on its cards."""
     drafts = [
         Draft(
             kind=DecisionKind.EVICT,

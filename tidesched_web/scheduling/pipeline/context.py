@@ -1,5 +1,3 @@
-"""What the sessions of one cluster keep warm between them, in the process that holds its lease."""
-
 from __future__ import annotations
 
 import time
@@ -103,11 +101,7 @@ class ClusterContext:
         return self._owners
 
     def policy(self) -> tuple[PolicyRevision, Policy]:
-        """The newest policy that this engine can use: an invalid one keeps the last good one in force.
-
-        Raises:
-            NoPolicy: there is none.
-        """
+        """The newest policy that this engine can use: an invalid one keeps the last good one in force."""
         newest = PolicyRevision.objects.filter(cluster_id=self.cluster_id, valid=True).order_by("-number")[:5]
         found, faults = None, dict[str, dict[str, Any]]()
         for revision in newest:

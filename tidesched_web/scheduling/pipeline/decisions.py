@@ -1,8 +1,4 @@
-"""Decisions as rows: written before anything is sent, marked when the cluster has answered.
-
-A row's life: *decided* (surely not sent to the cluster), *sending* (it may have been), then *done*, *failed* or
-*superseded*. Bulk paths: COPY in, one ``UPDATE … FROM unnest`` for the outcomes of a batch.
-"""
+"""Written before anything is sent. A row is *decided* (surely not sent), *sending* (perhaps sent), then final."""
 
 import datetime as dt
 from collections.abc import Iterable, Sequence
@@ -58,10 +54,7 @@ def insert(
     state: DecisionState = DecisionState.DECIDED,
     outcome: str = "",
 ) -> None:
-    """Write all rows by binary COPY and give each draft its id. O(rows), in the caller's transaction.
-
-    Its commit waits for the disk whatever the server is set to: what is sent must not be forgotten in a crash.
-    """
+    """Its commit waits for the disk whatever the server is set to: what is sent must not be forgotten in a crash."""
     if not drafts:
         return
     require_transaction()

@@ -1,7 +1,4 @@
-"""Finding drift from the watches: what was changed by hand shows within seconds, without asking for any list.
-
-Belongs to the process that holds the cluster; sessions do not wait for it, and it goes on while they cannot run.
-"""
+"""Drift from the watches, in the process that holds the cluster; it goes on while no session can run."""
 
 import threading
 import time
@@ -27,10 +24,7 @@ _KINDS = (QUEUE.name, PRIORITY_CLASS.name)
 
 
 class DriftWatch:
-    """A tap of the cluster's cache that keeps its queues and priority classes, and compares those that changed.
-
-    What differs has to differ at two looks in a row: between a push and its echo in the watch it does for a moment.
-    """
+    """What differs has to do so at two looks in a row: between a push and its echo it does for a moment."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()

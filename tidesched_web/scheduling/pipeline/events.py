@@ -1,5 +1,3 @@
-"""Events on PodGroups and pods: one for each object and reason, counted on where its numbers have changed."""
-
 from collections.abc import Iterable, Iterator
 
 import msgspec

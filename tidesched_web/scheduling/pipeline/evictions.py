@@ -1,9 +1,4 @@
-"""Evicting whole gangs: every member of a reclaim passes a dry run before the first one is evicted.
-
-The Eviction API is not atomic. A disruption budget that says no in the dry run cancels the reclaim before any pod has
-lost anything; one that says no in the middle leaves a recorded partial reclaim and an alert. The evicted members end
-their gang through their controller, and the next session decides anew with what is there.
-"""
+"""Every member of a reclaim passes a dry run before the first is evicted: a budget's no then costs nobody anything."""
 
 from collections.abc import Callable, Sequence
 
@@ -39,11 +34,7 @@ def units(drafts: Sequence[Draft]) -> list[list[Draft]]:
 
 
 def send(groups: Sequence[list[Draft]], route: Route, *, budgets: Budgets | None = None) -> EvictionReport:
-    """Evict reclaim by reclaim; one that goes beyond ``budgets`` as a whole is cancelled (None: it has begun already).
-
-    Raises:
-        LeaseLost, Paused: what was not sent yet stays open.
-    """
+    """A reclaim that goes beyond ``budgets`` as a whole is cancelled (None: it has begun already)."""
     report = EvictionReport()
     for batch in planning.batches(list(groups), BATCH):
         drafts = [draft for group in batch for draft in group]

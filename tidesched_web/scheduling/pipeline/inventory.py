@@ -1,5 +1,3 @@
-"""Recording the nodes and card types that a cluster has, and the alerts that follow from them."""
-
 import datetime as dt
 import time
 from collections.abc import Mapping

@@ -1,8 +1,4 @@
-"""The row lease of a cluster: one holder at a time, each new holder with a higher epoch.
-
-Expiry is by the database's clock; the holder measures its own share of it by a monotonic clock from *before* it asked,
-so it never believes in a lease for longer than the database does.
-"""
+"""Expiry is by the database's clock; the holder counts from *before* it asked, so it never believes in it longer."""
 
 import logging
 import threading
@@ -65,11 +61,7 @@ class Lease:
         self._lost.set()
 
     def require(self, seconds: float = timing.REQUEST_SECONDS + timing.SKEW_SECONDS) -> None:
-        """Make sure that the lease lasts ``seconds`` more: long enough for a request to take effect or fail.
-
-        Raises:
-            LeaseLost: it does not.
-        """
+        """``seconds`` more: long enough for a request to take effect or fail."""
         if self._lost.is_set() or timing.monotonic() + seconds >= self.deadline:
             raise LeaseLost(f"the lease of cluster {self.cluster_id}, epoch {self.epoch}, is over")
 
@@ -114,11 +106,7 @@ def renew(lease: Lease) -> bool:
 
 
 def hold_row(lease: Lease) -> None:
-    """Keep the lease row against takers until the transaction ends.
-
-    Raises:
-        LeaseLost: another process has it; nothing of the transaction may stay.
-    """
+    """Keep the lease row against takers until the transaction ends; with LeaseLost nothing of it may stay."""
     if not lock_lease(lease.cluster_id, lease.epoch, idle_seconds=timing.LEASE_SECONDS):
         lease.lose()
         raise LeaseLost(f"the lease of cluster {lease.cluster_id} was taken by another process")

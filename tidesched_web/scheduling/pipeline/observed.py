@@ -1,8 +1,4 @@
-"""Recording what others evicted, in the modes in which TideSched itself does not: once per pod, with its audit entry.
-
-Two workers, a restart, a list instead of a watch: each of them finds the row of a pod there. The reclaimer is named
-where the cluster names it; a name that comes later (an event that was still under way) is entered later, and audited.
-"""
+"""Evictions by others: once per pod, with its audit entry; a name that comes later is entered later, and audited."""
 
 import datetime as dt
 import time

@@ -1,7 +1,4 @@
-"""What TideSched would have done at the moment when others evicted: the own session's decision, as a document. Pure.
-
-The session that counts is the newest one that still saw the pods running: it decided on the same ground.
-"""
+"""The session that counts is the newest one that still saw the pods running: it decided on the same ground."""
 
 from collections import deque
 from collections.abc import Collection
@@ -43,11 +40,7 @@ class OwnDecisions:
 
 
 def instead_of(decided: Decided | None, reclaimer: str) -> dict[str, Any] | None:
-    """What that session decided: for the reclaimer, or (where it is not known) about all gangs.
-
-    ``found``: reclaims, places (without an eviction), waits (with its reason), stands (wants nothing), unseen.
-    None where no session is known that saw the pods running. What was unseen has no sums: it is not comparable.
-    """
+    """None where no session saw the pods running; what was unseen has no sums, since it is not comparable."""
     if decided is None:
         return None
     result = decided.result

@@ -1,5 +1,3 @@
-"""The rows of evictions by others: reclaims with their victims, each pod once, and their audit entries."""
-
 import datetime as dt
 import time
 from collections.abc import Collection, Iterable
@@ -89,10 +87,7 @@ class Writer:
         return [one for one in found if one.sighting.uid not in seen]
 
     def _count_siblings(self, new: list[Evicted]) -> None:
-        """Of each gang that restarts as a whole, the loss of its other members stands with the first of its pods.
-
-        A pod whose work was counted with an earlier eviction of the gang loses nothing any more.
-        """
+        """The siblings' loss stands with the gang's first pod, and is counted once."""
         if not new:
             return
         names, now = {one.gang for one in new}, self._work.now.timestamp()

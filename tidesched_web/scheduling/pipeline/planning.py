@@ -1,5 +1,3 @@
-"""What a result asks of the cluster, as drafts of decisions."""
-
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any

@@ -1,8 +1,4 @@
-"""Why a pod waits, on the pod itself: its condition ``PodScheduled`` and an event, for a look with kubectl.
-
-A level, brought to the code of the gang's reason; new numbers under the same code are not worth a write to each pod.
-What has waited shortest comes first, since its owner has just looked.
-"""
+"""A level, by the code of the gang's reason: new numbers under the same code are not worth a write to each pod."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Final
@@ -17,10 +13,7 @@ Change = tuple[str, Pod | None]
 
 
 class PodChanges:
-    """Follows the editions of the watch: O(what changed) where these are known, else O(pods).
-
-    Asked with each session: only the last few editions know how they differ.
-    """
+    """O(what changed) where the editions of the watch are known (the last few only), else O(pods)."""
 
     def __init__(self) -> None:
         self._pods: Sequence[Pod] | None = None
@@ -56,15 +49,7 @@ class PodReasonBook:
     def send(
         self, result: Result, route: Route, *, pods: Sequence[Pod], shown: Callable[[Iterable[str]], Mapping[str, str]]
     ) -> int:
-        """Write to the waiting pods why they wait; returns how many were written.
-
-        Args:
-            pods: of the watch alone, without assumptions: its editions say what has changed.
-            shown: the code that each of some pods shows now.
-
-        Raises:
-            LeaseLost: the rest waits for the next holder.
-        """
+        """``pods`` are those of the watch alone, without assumptions; ``shown`` is the code that a pod shows now."""
         for gang in self._waiting.follow(pods):
             self._shown.pop(gang, None)
         now = timing.monotonic()

@@ -1,9 +1,4 @@
-"""PodGroups of pods that came without one, as Volcano's controller would make them. Where that runs too, it is theirs.
-
-A level, not an act: what was not made is made by the next session, and what its workload says otherwise later is
-brought into it. What another manager has set on it stays theirs. A PodGroup belongs to the owner of its pods, so the
-cluster collects it with that owner; those of a ReplicaSet that was scaled to nothing are deleted here.
-"""
+"""A level, not an act, and what another manager has set stays. The cluster collects one with its owner."""
 
 from collections.abc import Callable, Mapping
 
@@ -33,14 +28,7 @@ class PodGroupBook:
         self._looked_at = float("-inf")
 
     def send(self, snapshot: Snapshot, route: Route, *, revisions: Mapping[str, PodGroup]) -> int:
-        """Make those that are missing, change others and delete those not needed; returns how many were written.
-
-        Args:
-            revisions: PodGroups of ours as they would be made now, where that is not how they are.
-
-        Raises:
-            LeaseLost: the rest waits for the next holder.
-        """
+        """``revisions``: PodGroups of ours as they would be made now, where that is not how they are."""
         now = timing.monotonic()
         self._tried = {key: at for key, at in self._tried.items() if now - at < AGAIN_SECONDS}
         missing = {

@@ -1,5 +1,3 @@
-"""What keeps a cluster from its sessions: shown on the pages and as an alert, from the watches alone."""
-
 import datetime as dt
 from collections.abc import Sequence
 from dataclasses import dataclass, field

@@ -1,8 +1,3 @@
-"""What a reclaim's row and its audit entry say beyond the victims, as the engine noted it when it decided.
-
-Quota and use of the queues that gain or lose, before and after; what the victims cost and what other gangs would have.
-"""
-
 import datetime as dt
 from collections.abc import Mapping, Sequence
 from typing import Any

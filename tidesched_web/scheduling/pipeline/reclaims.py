@@ -1,5 +1,3 @@
-"""Reclaims as rows: written and audited with the session that decided them, then followed until the reclaimer runs."""
-
 import datetime as dt
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -145,10 +143,7 @@ WHERE r.id = s.id AND NOT s.open AND r.state IN ('decided', 'evicting', 'partial
 
 
 def settle(ids: Iterable[int | None], *, at: dt.datetime) -> None:
-    """Read off their evictions how they stand: all made = promised, some = partial, none = cancelled.
-
-    A reclaim with an eviction that is still open is left alone.
-    """
+    """All evictions made = promised, some = partial, none = cancelled; while one is still open, nothing."""
     known = sorted({id_ for id_ in ids if id_ is not None})
     if known:
         with connection.cursor() as cursor:

@@ -1,5 +1,3 @@
-"""The work itself: one row a cluster says when its next session is due. Messages and watches only wake earlier."""
-
 import datetime as dt
 
 from django.db import connection

@@ -1,4 +1,4 @@
-"""One session of one cluster, step by step. Everything that it wants from the cluster stands in PostgreSQL first."""
+"""Everything that a session wants from the cluster stands in PostgreSQL first."""
 
 import datetime as dt
 import time
@@ -45,11 +45,6 @@ class StalePicture(RuntimeError):
 
 
 def run(context: ClusterContext, *, trigger: str) -> Session:
-    """Run one session.
-
-    Raises:
-        LeaseLost: another process goes on from what is in the tables. CannotSettle, StalePicture, NoPolicy: not now.
-    """
     work = Work(context, trigger)
     progress.step("holding the lease")
     _1_hold_the_lease(work)
@@ -80,10 +75,7 @@ def _1_hold_the_lease(work: Work) -> None:
 
 
 def _2_settle(work: Work) -> None:
-    """Finish or cancel what an earlier session left open. A session that may not send leaves it for one that may.
-
-    The first one after a change of mode takes the figures of the scheduler before out of the queues.
-    """
+    """A session that may not send leaves open decisions for one that may."""
     since = time.perf_counter()
     if (
         work.hold in (Hold.QUOTA_ONLY, Hold.MODE_CHANGED)

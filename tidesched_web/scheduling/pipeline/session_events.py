@@ -1,5 +1,3 @@
-"""What the live events say of a session: the gangs and reclaims by name where they are few, else their topic."""
-
 from __future__ import annotations
 
 from typing import TYPE_CHECKING

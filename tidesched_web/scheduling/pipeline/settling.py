@@ -1,7 +1,5 @@
-"""Settling what earlier sessions left open, by asking the cluster itself, before anything new is decided.
-
-The gang is the unit. Binds: none made → decided anew; some → finished, or taken back. Evictions of a reclaim: none
-made → cancelled; some → finished. What is only shown (status, events) is decided anew anyway.
+"""The gang is the unit. Binds: none made → decided anew; some → finished, or taken back. Evictions of a reclaim: none
+made → cancelled; some → finished. What is only shown is decided anew anyway.
 """
 
 from collections.abc import Callable, Sequence
@@ -31,11 +29,6 @@ class Settled(msgspec.Struct):
 
 
 def settle(route: Route) -> Settled:
-    """Bring every open decision of the cluster to an end.
-
-    Raises:
-        CannotSettle: the cluster does not answer. LeaseLost, Paused: settling is not finished.
-    """
     reclaims.settle(reclaims.begun(route.cluster_id), at=route.now)
     drafts = [decisions.as_draft(row) for row in decisions.open_decisions(route.cluster_id)]
     report = Settled(found=len(drafts))

@@ -1,5 +1,3 @@
-"""The session thread of one cluster, in the process that holds its lease."""
-
 import logging
 import threading
 import time
@@ -57,10 +55,7 @@ _FAILURES_BEFORE_ALERT = 3
 
 
 class ClusterShard(threading.Thread):
-    """Runs the sessions of one cluster, one at a time, until it is stopped or the lease is lost.
-
-    ``busy`` is true while a session is under way: past its lease the process may then not live on.
-    """
+    """``busy`` is true while a session is under way: past its lease the process may then not live on."""
 
     def __init__(self, held: Lease) -> None:
         super().__init__(name=f"cluster-{held.cluster_id}", daemon=True)
@@ -167,11 +162,7 @@ class ClusterShard(threading.Thread):
                 self.busy = False
 
     def _due(self, last_start: float, period: float) -> str | None:
-        """Why a session is to run now; waits for a message, the watch or the time and then answers None.
-
-        A watch may bring a session forward to half the period, never closer: else a busy cluster would have
-        one after the other.
-        """
+        """A watch may bring a session forward to half the period, never closer."""
         seconds, asked_by = requests.seconds_until_due(self.cluster_id)
         if seconds <= 0:
             self._watch_woke = False
@@ -197,10 +188,7 @@ class ClusterShard(threading.Thread):
         return float(done.cluster.session_period_seconds)
 
     def _follow_connection(self) -> None:
-        """End where the cluster got other credentials or was cut off, so that the next holder begins with these.
-
-        Above all while nothing succeeds with the ones that this thread has.
-        """
+        """End where the cluster got other credentials or was cut off, so that the next holder begins with these."""
         if time.monotonic() - self._followed_at < FOLLOW_SECONDS:
             return
         self._followed_at = time.monotonic()

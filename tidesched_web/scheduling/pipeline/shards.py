@@ -1,5 +1,3 @@
-"""The clusters that this process schedules: taking leases, renewing them, and the watchdog that ends the process."""
-
 import logging
 import os
 import secrets
@@ -24,11 +22,7 @@ _LOOK_SECONDS = min(0.25, timing.LEASE_SECONDS / 20)
 
 
 class Shards:
-    """All session threads of this process.
-
-    ``consume`` and ``release`` are called when a cluster is taken or given up: the Celery queue follows the lease.
-    ``note`` is called when a session hangs, right before this process ends itself for it.
-    """
+    """``consume`` and ``release`` let the Celery queue follow the lease; ``note`` is called before a hang ends all."""
 
     def __init__(
         self,

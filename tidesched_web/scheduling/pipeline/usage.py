@@ -1,5 +1,3 @@
-"""Recording usage as a step function: a row for each queue and card where a figure changed, and the newest point."""
-
 import datetime as dt
 
 import msgspec
@@ -58,10 +56,7 @@ class UsageRecorder:
         at: dt.datetime,
         wall_at: dt.datetime,
     ) -> list[int]:
-        """Write the points of TideSched's queues that moved; returns the ids of those queues.
-
-        What a session decided and did not send (``sent``) is used by no queue.
-        """
+        """What a session decided and did not send (``sent``) is used by no queue."""
         require_transaction()
         moved: dict[tuple[int, str], QueueUse] = {}
         for name, points in queue_use(snapshot, result, sent=sent).items():

@@ -1,7 +1,4 @@
-"""What the holder of a cluster looks at beside its sessions: how it is reached, drift, evictions by others.
-
-Runs in the session thread between sessions, and goes on while no session can run. Nothing here asks the cluster.
-"""
+"""Runs in the session thread between sessions, also while none can run, and asks the cluster nothing."""
 
 import logging
 import time
@@ -55,11 +52,6 @@ class Watching:
         self._reach_watch.note(Reach(ReachState.REFUSED, why[:500]))
 
     def require_kinds(self, cache: ClusterCache) -> None:
-        """Refuse a session that would decide on a cluster whose queues are not watched any more.
-
-        Raises:
-            KindsMissing: in mode schedule, while the server does not know Queue or PodGroup.
-        """
         now = reach_of(cache.troubles())
         if now.state is ReachState.KINDS_MISSING and is_mode(self.cluster_id, ClusterMode.SCHEDULE):
             raise KindsMissing(f"the API server does not know {' and '.join(now.kinds)}")

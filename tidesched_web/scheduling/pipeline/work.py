@@ -1,5 +1,3 @@
-"""What the steps of one session hand on to each other."""
-
 import datetime as dt
 import time
 from typing import Any

@@ -1,5 +1,3 @@
-"""What a session decided, written to PostgreSQL before anything of it is sent."""
-
 from django.db import transaction
 from django.db.models import Max
 from django.utils import timezone

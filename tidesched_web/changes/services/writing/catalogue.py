@@ -1,5 +1,3 @@
-"""Card types that are declared, priority classes, tide plans."""
-
 from decimal import Decimal
 from typing import Any
 

@@ -1,5 +1,3 @@
-"""Tenants, projects and business lines."""
-
 from collections.abc import Callable
 from typing import Any
 

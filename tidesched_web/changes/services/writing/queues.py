@@ -1,5 +1,3 @@
-"""Queues: their own fields, and their end. Their card quotas come with the other figures (`quotas`)."""
-
 from tidesched_web.changes.documents import CLOSED, MIB
 from tidesched_web.changes.services.writing.rows import Rows, counted
 from tidesched_web.changes.tree_document import PLATFORM, Document, parts_of

@@ -1,5 +1,3 @@
-"""Card, cpu and memory figures of queues, projects and tenants: one statement for all of a change."""
-
 from collections.abc import Iterator
 from typing import Any
 

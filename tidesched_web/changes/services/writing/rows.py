@@ -1,5 +1,3 @@
-"""The rows behind the documents that one write touches."""
-
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
@@ -21,9 +19,7 @@ _R = TypeVar("_R", bound=models.Model)
 
 
 class Gone(Exception):
-    """What was read is not there any more. Tenants and what is theirs are shared by all clusters, and so may be deleted
-    through the tree of another one; the lock of a tree does not hold them.
-    """
+    """What is a tenant's may be deleted through the tree of another cluster: the lock of one tree does not hold it."""
 
 
 class _There(dict[Any, Any]):
@@ -68,11 +64,6 @@ class Rows:
         return list(rows.order_by("pk").select_for_update(no_key=True, of=("self",)))
 
     def require(self, keys: Iterable[str]) -> None:
-        """Every row that is edited has to be there still.
-
-        Raises:
-            Gone: one is not.
-        """
         for key in keys:
             if key not in self.row_of:
                 raise Gone(key)
