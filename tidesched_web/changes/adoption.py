@@ -146,7 +146,6 @@ def _cards(text: str | None, unread: list[str]) -> dict[str, int]:
 
 
 def adopted(found: Found, *, tenant: str | None, project: str | None, business_line: str | None) -> Document:
-    """The document of a queue under its new owner: a project makes it inference, a business line training."""
     owner = {"tenant": tenant, "project": project, "business_line": business_line}
     service_type = "inference" if project and not business_line else "training"
     owned = found.document | {name: value for name, value in owner.items() if value} | {"service_type": service_type}

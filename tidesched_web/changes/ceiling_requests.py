@@ -26,7 +26,6 @@ def asked_for(before: Mapping[str, Document], after: Mapping[str, Document], key
 
 
 def _is_raised(tenant: Document, found: Difference) -> bool:
-    """Whether a limit that there is becomes a higher one. Where there is none, any figure is less."""
     match [unescaped(step) for step in found.field.split("/")[1:]]:
         case ["quota", service_type, "card_quota", card]:
             cards = tenant.get("quota", {}).get(service_type, {}).get("card_quota")

@@ -290,7 +290,6 @@ def fields_of(kind: str) -> tuple[str, ...]:
 
 
 def canonical(key: str, document: Mapping[str, Any], hints: Hints | None = None) -> tuple[Document, list[Fault]]:
-    """The canonical form of one document and what is wrong with it (then the form is as good as it gets)."""
     kind, hints = kind_of(key), hints or Hints()
     faults = list(_name_faults(key))
     if kind == "tide-plan":

@@ -11,8 +11,9 @@ from tidesched_web.changes.tree_document import key_of
 from tidesched_web.common.errors import DomainError, need_reason
 from tidesched_web.common.permissions import Access, require_administrator
 from tidesched_web.quota.drift_fields import CARDS, STATE
+from tidesched_web.quota.drift_selectors import QUEUE
 from tidesched_web.quota.models import Drift, DriftWhat, Queue
-from tidesched_web.quota.services.drift import QUEUE, note_adoption
+from tidesched_web.quota.services.drift import note_adoption
 
 # The field of a live queue and the one of its document.
 _QUEUE_FIELDS: Final[Mapping[str, str]] = {
@@ -111,6 +112,3 @@ def _class_edits(row: Drift) -> tuple[str, dict[str, Any]]:
     if "value" in edits:
         edits["replace"] = True  # the live one has it already; here it is another value all the same
     return key_of("priority-class", row.name), edits
-
-
-__all__ = ["adopt", "adoptable", "edits_of"]

@@ -71,7 +71,6 @@ def forecast_of(change: QuotaChange, access: Access) -> ShownForecast | None:
 
 
 def changes_to_follow(now: dt.datetime) -> list[QuotaChange]:
-    """Changes that have reached their cluster and whose forecast is not written down yet, with their plans."""
     applied = QuotaChange.objects.filter(state=ChangeState.APPLIED, applied_at__gte=now - FOLLOWED_WITHIN)
     return list(applied.filter(forecast__isnull=True).order_by("pk")[:50])
 
@@ -130,7 +129,6 @@ def written_after(cluster_id: int, since: dt.datetime) -> list[Written]:
 
 
 def ceilings_of(cluster_id: int, names: Collection[str]) -> dict[str, set[str]]:
-    """What stands above each queue: the keys of its tenant, its project, its business line and its parent."""
     rows = Queue.objects.filter(cluster_id=cluster_id, name__in=names).values_list(
         "name", "parent", "tenant__slug", "project__tenant__slug", "project__slug",
         "business_line__tenant__slug", "business_line__slug",

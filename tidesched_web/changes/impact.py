@@ -21,18 +21,6 @@ from tidesched_web.waking import WHAT_IF_QUEUE
 
 _log = logging.getLogger(__name__)
 
-__all__ = [
-    "answer_in_time",
-    "answered_about",
-    "ask",
-    "asked_about",
-    "impact_now",
-    "impact_of_policy",
-    "start_day_impact",
-    "warm",
-    "within_sight",
-]
-
 FOLLOW_TASK = "tidesched_web.scheduling.tasks.follow"
 # A page waits so long; what comes later is found under the job's address.
 PATIENCE_SECONDS = 2.5
@@ -101,14 +89,12 @@ def impact_of_policy(
     return impact_now(cluster, (), access=access, policy_text=text, timeout=timeout, subject=subject)
 
 
-def start_day_impact(
-    cluster: Cluster, objects: Objects, *, access: Access, policy_text: str | None = None, subject: str = ""
-) -> Job:
+def start_day_impact(cluster: Cluster, objects: Objects, *, access: Access, subject: str = "") -> Job:
     job = jobs.enqueue(
         kind=JobKind.IMPACT_DAY,
         owner=active_user(access.user_id),
         actor=access.actor,
-        params=_params(objects, policy_text),
+        params=_params(objects, None),
         cluster=cluster,
         subject=subject,
     )

@@ -54,8 +54,6 @@ def _others_waiting_own_closed(access: Access) -> list[QuotaChange]:
 
 @dataclass(frozen=True)
 class Approvers:
-    """Who can approve a change: names that the reader may see, and whether others can whom they do not see."""
-
     names: list[str]
     others: bool
 

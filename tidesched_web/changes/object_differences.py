@@ -101,7 +101,6 @@ def _effective(
     in_use: Uses,
     hardware: Mapping[str, int],
 ) -> dict[str, dict[str, int]]:
-    """What holds at ``now`` for the queues that the plans are about, by the rule of the push."""
     keys = {name: key_of("queue", name) for name in tide.touched(plans)}
     queues = {name: documents[key] for name, key in keys.items() if key in documents}
     floors = {

@@ -21,8 +21,6 @@ _LEVELS = 3
 
 @dataclass(frozen=True, slots=True)
 class Room:
-    """``edits`` with what goes along. ``raised`` names the ceilings, ``gives`` the queues that have less for it."""
-
     edits: Edits
     raised: tuple[str, ...]
     gives: tuple[str, ...]

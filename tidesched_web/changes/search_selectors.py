@@ -22,8 +22,6 @@ _NUMBER = re.compile(r"(?:#|\D+[ #])?(\d{1,18})")
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """``name`` is what its page is found under; ``text`` what a reader knows it by."""
-
     kind: str
     pk: int
     name: str

@@ -40,7 +40,6 @@ class People:
         return self._known.get(user_id or 0)
 
     def candidates(self, change: QuotaChange) -> list[Standing]:
-        """The active accounts that have the rights to decide about a change, independence apart; by name."""
         key = frozenset(change.tenant_ids), change.platform_only
         if key not in self._candidates:
             found = self._candidates[key] = approver_candidates(change.tenant_ids, platform_only=change.platform_only)

@@ -174,7 +174,6 @@ _Cards = dict[str, dict[str, int]]
 
 
 def _card_rows(cluster: Cluster) -> dict[tuple[str, int], _Cards]:
-    """(kind of the owner, its key) → service type → card → count. One query; PostgreSQL does the grouping."""
     rows = (
         CardQuota.objects.filter(cluster=cluster)
         .order_by()

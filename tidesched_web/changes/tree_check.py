@@ -223,7 +223,6 @@ def _figure(tree: Tree, key: str, service_type: str, resource: str) -> float:
 
 
 def _tighter(old: Holder | None, new: Holder, service_type: str, resource: str) -> bool:
-    """Whether a holder hands out less than before; no limit is the most."""
     limit, earlier = new.limit(service_type, resource), old.limit(service_type, resource) if old else None
     return limit is not None and (earlier is None or limit < earlier)
 

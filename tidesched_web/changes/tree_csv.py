@@ -11,7 +11,7 @@ from django.utils.translation import gettext as _
 
 from tidesched_web.changes.tree_document import Document, Edits, key_of, kind_of, parts_of, patch_between
 from tidesched_web.common.errors import DomainError
-from tidesched_web.common.hints import nearest
+from tidesched_web.common.hints import LONGEST_NAME, nearest
 from tidesched_web.common.sentences import gap
 from tidesched_web.common.spreadsheets import guarded, unguarded
 
@@ -20,10 +20,7 @@ NUMBERS: Final = ("weight", "priority", "cpu_milli", "memory_bytes")
 # A table of every queue of a large cluster is a fraction of these; nothing beyond them is looked at.
 MOST_CHARACTERS: Final = 8_000_000
 MOST_ROWS: Final = 50_001
-MOST_COLUMNS: Final = 1_000
-MOST_OF_HEAD: Final = 20_000
 MOST_DIGITS: Final = 18
-MOST_OF_NAME: Final = 253
 UNSET_WHEN_EMPTY: Final = frozenset({"cpu_milli", "memory_bytes"})
 
 
@@ -82,7 +79,7 @@ def loads(
         row = dict(zip(head, (unguarded(cell.strip()) for cell in cells), strict=False))
         name = row.pop("queue", "")
         if name not in queues:
-            said = _("Line %(line)d: there is no queue %(name)r.") % {"line": number, "name": name[:MOST_OF_NAME]}
+            said = _("Line %(line)d: there is no queue %(name)r.") % {"line": number, "name": name[:LONGEST_NAME]}
             raise DomainError.for_field(f"/{name}", said + _near(name, queues), code="unknown_object")
         key = key_of("queue", name)
         if key in wanted:
@@ -93,18 +90,16 @@ def loads(
 
 
 def _delimiter(text: str) -> str:
-    line = text[:MOST_OF_HEAD].partition("\n")[0]
+    line = text.partition("\n")[0]
     return max(",;\t", key=line.count)
 
 
 def _check_head(head: list[str], cards: set[str]) -> None:
-    if len(head) > MOST_COLUMNS:
-        raise DomainError.for_field("", _("The table has more than %(most)d columns.") % {"most": MOST_COLUMNS})
     if "queue" not in head:
         raise DomainError.for_field("/queue", _("The table needs a column named queue."))
     for name in head:
         if name not in {"queue", *OWNERS, *NUMBERS, *cards}:
-            said = _("There is no column %(name)r.") % {"name": name[:MOST_OF_NAME]}
+            said = _("There is no column %(name)r.") % {"name": name[:LONGEST_NAME]}
             raise DomainError.for_field(
                 f"/{name}", said + _near(name, ["queue", *OWNERS, *NUMBERS, *cards]), code="unknown_field"
             )

@@ -149,7 +149,6 @@ def _figures(value: Any, at: str = "") -> Iterator[tuple[str, Any]]:
 
 
 def changed_since(base: Mapping[str, Document | None], now: Mapping[str, Document]) -> list[Difference]:
-    """What is other than a draft knew it; ``base`` has the documents of the keys that it touches, None = not there."""
     known = {key: document for key, document in base.items() if document is not None}
     return differences(known, restricted(now, base))
 
@@ -184,7 +183,6 @@ def _with_known(document: Any, patch: Mapping[str, Any]) -> Document:
 
 
 def touches(edits: Mapping[str, Any], found: Difference) -> bool:
-    """Whether edits set, unset or replace the figure of a difference."""
     if found.object not in edits:
         return False
     patch = edits[found.object]
@@ -199,7 +197,6 @@ def touches(edits: Mapping[str, Any], found: Difference) -> bool:
 
 
 def written_value(edits: Mapping[str, Any], found: Difference) -> Any:
-    """What edits set the figure of a difference to; None where they unset it or do not name it."""
     value: Any = edits.get(found.object)
     for step in found.field.split("/")[1:]:
         value = value.get(unescaped(step)) if isinstance(value, Mapping) else None

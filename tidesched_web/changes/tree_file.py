@@ -243,7 +243,6 @@ def place_of(key: str) -> str:
 
 
 def content_of(documents: Mapping[str, Document], *, cluster: str) -> dict[str, Any]:
-    """The file of a tree as JSON: `documents_of` reads it again."""
     content: dict[str, Any] = {"format": FORMAT, "cluster": cluster}
     for key in in_order(documents):
         kind, _slash, name = key.partition("/")

@@ -5,7 +5,6 @@ from tidesched_web.changes.tree_document import Document, Edits, patch_between
 
 
 def edits_to(before: Mapping[str, Document], wanted: Mapping[str, Document], *, keep: bool = False) -> Edits:
-    """The edits from ``before`` to ``wanted``. ``keep``: what ``wanted`` does not name stays; else it is deleted."""
     plain = {key: {name: wanted[key][name] for name in wanted[key] if name != REPLACE} for key in wanted}
     edits: Edits = patch_between(before, plain)
     if RULES not in wanted:

@@ -91,7 +91,6 @@ class _Names:
         return found
 
     def meant(self, name: str, known: Callable[[], list[str]]) -> str:
-        """The nearest known name as a question; nothing where none is near."""
         return self._offered(self.hints.near(name, known))
 
     def meant_card(self, name: str) -> str:

@@ -75,7 +75,7 @@ def business_line_edit(this: Page, pk: int) -> HttpResponse:
     if (
         this.request.method == "POST"
         and form.is_valid()
-        and form.saved(services.update_business_line, business_line=found, **form.values(), actor=this.access.actor)
+        and form.saved(services.update_owner, owner=found, **form.values(), actor=this.access.actor)
     ):
         messages.success(this.request, _("The changes are saved."))
         return redirect("console:business_lines")
@@ -91,7 +91,7 @@ def business_line_delete(this: Page, pk: int) -> HttpResponse:
     if (
         this.request.method == "POST"
         and form.is_valid()
-        and form.saved(services.delete_business_line, business_line=found, **form.values(), actor=this.access.actor)
+        and form.saved(services.delete_owner, owner=found, **form.values(), actor=this.access.actor)
     ):
         messages.success(this.request, _("Business line %(name)s is deleted.") % {"name": found.name})
         return redirect("console:business_lines")

@@ -103,7 +103,7 @@ def project_edit(this: Page, tenant: str, project: str) -> HttpResponse:
     if (
         this.request.method == "POST"
         and form.is_valid()
-        and form.saved(services.update_project, project=found, **form.values(), actor=this.access.actor)
+        and form.saved(services.update_owner, owner=found, **form.values(), actor=this.access.actor)
     ):
         messages.success(this.request, _("The changes are saved."))
         return redirect("console:project", found.tenant.slug, found.slug)

@@ -93,7 +93,7 @@ def tenant_edit(this: Page, tenant: str) -> HttpResponse:
     if (
         this.request.method == "POST"
         and form.is_valid()
-        and form.saved(services.update_tenant, tenant=found, **form.values(), actor=this.access.actor)
+        and form.saved(services.update_owner, owner=found, **form.values(), actor=this.access.actor)
     ):
         messages.success(this.request, _("The changes are saved."))
         return redirect("console:tenant", found.slug)
@@ -111,7 +111,7 @@ def tenant_delete(this: Page, tenant: str) -> HttpResponse:
     if (
         this.request.method == "POST"
         and form.is_valid()
-        and form.saved(services.delete_tenant, tenant=found, **form.values(), actor=this.access.actor)
+        and form.saved(services.delete_owner, owner=found, **form.values(), actor=this.access.actor)
     ):
         messages.success(this.request, _("Tenant %(name)s is deleted.") % {"name": found.name})
         return redirect("console:tenants")

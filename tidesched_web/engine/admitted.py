@@ -13,7 +13,6 @@ MOST_PODS = 5_000
 
 
 def after_admission(picture: Picture, snapshot: Snapshot, policy: Policy, names: Set[str]) -> Result | None:
-    """What the session after decides once the pods of these gangs exist; None where none of them can be made."""
     found = with_pods(snapshot, names, phase=GangPhase.INQUEUE)
     return None if found is snapshot else picture.decide(found, policy)
 

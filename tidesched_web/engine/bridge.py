@@ -63,7 +63,6 @@ def decide(
 
 
 def result_hash(result: Result) -> str:
-    """SHA-256 of the result document without timings."""
     return hashlib.sha256(dump(result)).hexdigest()
 
 

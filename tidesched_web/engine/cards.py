@@ -6,7 +6,6 @@ from tidesched_web.engine.model import Node, Pod
 
 
 def card_of(pod: Pod, node: Node | None) -> str:
-    """The first of the pod's names that the node has, else by resource; without a node the preferred one."""
     request = pod.card
     if request is None:
         return ""

@@ -102,12 +102,12 @@ class HttpExtenderClient:
         self._loopback = loopback
 
     def post(self, url: str, body: bytes, timeout: float) -> bytes:
-        """Send and return the answer; see :class:`scheduler_core.framework.extender_client.ExtenderClient`."""
         deadline = time.monotonic() + timeout
         parts, host, port = _parts(url)
         address = self._address(host, port)
+        target = f"{parts.path or '/'}{f'?{parts.query}' if parts.query else ''}"
         try:
-            return self._exchange(parts.scheme, host, address, port, _target(parts.path, parts.query), body, deadline)
+            return self._exchange(parts.scheme, host, address, port, target, body, deadline)
         except (OSError, http.client.HTTPException) as error:
             raise ExtenderError(f"{host}: {type(error).__name__}: {error}") from None
 
@@ -148,10 +148,6 @@ class HttpExtenderClient:
             return b"".join(chunks)
         finally:
             connection.close()
-
-
-def _target(path: str, query: str) -> str:
-    return f"{path or '/'}{f'?{query}' if query else ''}"
 
 
 def _left(deadline: float) -> float:

@@ -36,8 +36,6 @@ class Claim(msgspec.Struct, frozen=True):
 
 
 class Flooded(msgspec.Struct, frozen=True):
-    """A session over a flood. ``made``: queue, card and milli-cards of each gang that was made for it."""
-
     made: dict[str, tuple[str, str, int]]
     result: Result
 
@@ -83,7 +81,6 @@ def _of_a_claim(row: Row, flooded: Flooded) -> Row:
 
 
 def _claims(snapshot: Snapshot) -> Iterator[Claim]:
-    """What the inference queues could still ask for, queues and cards by name."""
     queues = {queue.name: queue for queue in snapshot.queues if queue.service_type == ServiceType.INFERENCE}
     groups = {group.key: group for group in snapshot.pod_groups if group.queue in queues}
     nodes = {node.name: node for node in snapshot.nodes}

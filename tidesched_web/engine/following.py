@@ -47,7 +47,8 @@ class Follower:
         change = inputs.decode_difference(payload)
         lists = {name: self._change(name, change) for name in _LONG}
         # The short lists as for any reader; the long ones must not be sorted again.
-        short = msgspec.structs.replace(change, pods=(), pod_groups=(), gone=_without_long(change.gone))
+        gone = {name: keys for name, keys in change.gone.items() if name not in _LONG}
+        short = msgspec.structs.replace(change, pods=(), pod_groups=(), gone=gone)
         rest = inputs.apply(short, msgspec.structs.replace(self._base, pods=(), pod_groups=()))
         return msgspec.structs.replace(rest, **lists)
 
@@ -66,7 +67,3 @@ class Follower:
             changes[key] = of_base.get(key)
         self._now[name] = after
         return self._series[name].change(changes)
-
-
-def _without_long(gone: dict[str, tuple[str, ...]]) -> dict[str, tuple[str, ...]]:
-    return {name: keys for name, keys in gone.items() if name not in _LONG}

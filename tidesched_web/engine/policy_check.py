@@ -14,7 +14,6 @@ __all__ = ["MOST_LINES", "Outline", "cooldown_seconds", "outline", "policy_findi
 
 
 def policy_findings(text: str) -> list[dict[str, Any]]:
-    """Findings as `lint --conf` prints them, errors first; an error means that no session could run under it."""
     try:
         findings = lint_policy(text)
     except BadInput as error:

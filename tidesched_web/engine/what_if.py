@@ -185,7 +185,6 @@ def counts_of(cards: Mapping[str, int]) -> dict[str, int | float]:
 
 
 def _queues_over(trial: Trial) -> list[Row]:
-    """Queues that use more than they would have, where that is more than they exceed today."""
     old = {queue.name: queue for queue in trial.picture.snapshot.queues}
     use_before = {outcome.name: outcome.allocated for outcome in trial.before.queues}
     new = {queue.name: queue for queue in trial.snapshot.queues}
@@ -239,7 +238,6 @@ def shown(resource: str, amount: int | None) -> int | float | None:
 
 
 def victims_differ(before: Result, after: Result) -> tuple[list[Row], list[Row]]:
-    """Gangs that fall only after the edit, and gangs that fall only without it."""
     old, new = _victims(before), _victims(after)
     return (
         [row for gang, row in sorted(new.items()) if gang not in old],

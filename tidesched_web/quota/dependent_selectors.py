@@ -70,7 +70,6 @@ def dependents_of(row: Model) -> list[Dependents]:
 
 
 def clusters_with_quota_of(owner: Tenant | Project) -> list[Cluster]:
-    """Clusters whose tree holds a figure of ``owner`` (or of a tenant's projects), by their keys."""
     theirs = Q(tenant=owner) | Q(project__tenant=owner) if isinstance(owner, Tenant) else Q(project=owner)
     cards = CardQuota.objects.filter(theirs, queue=None).values("cluster")
     compute = ComputeQuota.objects.filter(theirs).values("cluster")
@@ -78,7 +77,6 @@ def clusters_with_quota_of(owner: Tenant | Project) -> list[Cluster]:
 
 
 def edits_without_quota(owner: Tenant | Project) -> dict[str, dict[str, None]]:
-    """The edits of a cluster's tree that take back what ``owner`` (and a tenant's projects) may hand out there."""
     if isinstance(owner, Project):
         return {f"project/{owner.tenant.slug}/{owner.slug}": {"quota": None}}
     projects = Project.objects.filter(tenant=owner).order_by("slug").values_list("slug", flat=True)

@@ -107,7 +107,6 @@ def live_part(obj: Json) -> dict[str, Any]:
 
 
 def live_state(obj: Json, wanted: str) -> str:
-    """The state of a live queue as the intent words it; one without a status is open."""
     state = str((obj.get("status") or {}).get("state") or "Open")
     return "Closed" if state in _CLOSED and wanted != "Open" else "Open" if state == "Unknown" else state
 

@@ -43,8 +43,6 @@ def asked_again(cluster: Cluster) -> set[Key]:
 
 @dataclass(frozen=True)
 class Intended:
-    """An object as it is wanted now. ``refused``: what the cluster answered when it was sent, where it said no."""
-
     fields: Fields
     state: str = ""
     queue_id: int | None = None
@@ -52,7 +50,6 @@ class Intended:
 
 
 def intended(cluster: Cluster, names: Collection[Key] | None) -> dict[Key, Intended]:
-    """What the cluster should hold now, tide plans included; with ``names`` only of those objects."""
     queues = Queue.objects.filter(cluster=cluster).select_related("tenant", "project", "business_line")
     classes = PriorityClass.objects.filter(cluster=cluster)
     if names is not None:

@@ -214,8 +214,6 @@ class TidePlan(Versioned):
 
 
 class TideAnswer(models.TextChoices):
-    """What the cluster said to a step of the tide plans."""
-
     TAKEN = "taken", _("In step")
     PENDING = "pending", _("Pending")
     REFUSED = "refused", _("Refused by the cluster")
@@ -252,7 +250,6 @@ class TideStep(models.Model):
 
     @property
     def ended_by_hand(self) -> list[dict[str, Any]]:
-        """``taken_back`` with moments."""
         moments = ((one, one["opens_next"]) for one in self.taken_back)
         return [{**one, "opens_next": dt.datetime.fromisoformat(then) if then else None} for one, then in moments]
 
@@ -332,8 +329,6 @@ class Drift(models.Model):
 
 
 class DriftLook(models.Model):
-    """When a cluster's objects were last compared, how many, and its queues and classes without a decision here."""
-
     cluster = models.OneToOneField(Cluster, on_delete=models.CASCADE, primary_key=True, related_name="drift_look")
     looked_at = models.DateTimeField()
     objects_compared = models.PositiveIntegerField(default=0)

@@ -82,7 +82,6 @@ def visible_grants(access: Access) -> QuerySet[NamespaceGrant]:
 
 
 def with_card_quota(queues: QuerySet[Queue]) -> QuerySet[Queue]:
-    """Queues with their card quota as rows ``[{card, cards}]``, read in the same query (`card_quota_of`)."""
     rows = CardQuota.objects.filter(queue=OuterRef("pk")).order_by("card_type__name")
     return queues.annotate(
         card_quota_rows=ArraySubquery(rows.values(row=JSONObject(card="card_type__name", cards="cards")))
@@ -99,7 +98,6 @@ def effective_quota_of(queue: Queue) -> dict[str, int]:
 
 
 def with_hardware(queues: QuerySet[Queue]) -> QuerySet[Queue]:
-    """Queues with what the nodes of their cluster have (`hardware_rows_of`), read in the same query."""
     seen = CardType.objects.filter(cluster=OuterRef("cluster"), last_seen_at__isnull=False).order_by("name")
     row = JSONObject(card="name", cards="hardware")
     return queues.annotate(hardware_rows=ArraySubquery(seen.values(row=row)))
@@ -114,7 +112,6 @@ def turned_by_plans(cluster: Cluster) -> dict[str, dict[str, int]]:
 
 
 def with_limits(holders: QuerySet[Any], owner: str) -> QuerySet[Any]:
-    """Tenants or projects (``owner`` says which) with their quota rows, read in the same query (`limits_of`)."""
     cards = CardQuota.objects.filter(**{owner: OuterRef("pk")}).order_by("cluster", "service_type", "card_type__name")
     compute = ComputeQuota.objects.filter(**{owner: OuterRef("pk")}).order_by("cluster", "service_type")
     found: QuerySet[Any] = holders.annotate(

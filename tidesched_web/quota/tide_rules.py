@@ -37,7 +37,6 @@ class MomentBreach:
     sibling: str | None
 
     def sentence(self) -> str:
-        """It in words, in the time zone of the plan."""
         return f"{self.sums()} {self.opened()}"
 
     def sums(self) -> str:

@@ -98,7 +98,6 @@ def effective_by_name(
     *,
     now: dt.datetime | None = None,
 ) -> dict[str, dict[str, int]]:
-    """What holds now for the queues of ``base``: base, layers, the floor of inference, and the tree above them all."""
     return _effective([_Asked(cluster, plans, base, now or cluster.clock())])[cluster.pk]
 
 
@@ -148,7 +147,6 @@ def effective_now(cluster: Cluster, queues: Iterable[Queue]) -> dict[int, dict[s
 
 
 def effective_of(queues: Iterable[Queue]) -> dict[int, dict[str, int]]:
-    """`effective_now` for queues of several clusters, for lists. At most four queries."""
     by_cluster: dict[int, list[Queue]] = {}
     for queue in queues:
         by_cluster.setdefault(queue.cluster_id, []).append(queue)
@@ -181,7 +179,6 @@ class QueueTurn:
 
     @property
     def next_parts(self) -> list[dict[str, Any]]:
-        """The next parts of the stretch: how many cards each is about, and how many fewer than before."""
         found, before = [], self.turn.by
         for change in self.turn.changes[:NEXT_PARTS]:
             by = abs(change.cards - self.turn.base)
@@ -247,7 +244,6 @@ class BaseQuota:
 
 
 def base_quota(cluster: Cluster, names: Collection[str], now: dt.datetime) -> dict[str, BaseQuota]:
-    """The base of queues by name; one that is not here is left out. Two queries."""
     plans = tide.enabled_plans(plan_documents(cluster))
     turning: dict[str, list[str]] = {}
     for place, layer in tide.open_layers(plans, now):
@@ -273,7 +269,6 @@ def tide_due(cluster: Cluster) -> list[int]:
 
 
 def clusters_with_tide() -> QuerySet[Cluster]:
-    """Clusters where a plan is enabled, or where the effect of one has still to be taken back."""
     enabled = TidePlan.objects.filter(enabled=True).values("cluster_id")
     told = Queue.objects.exclude(tide={}).values("cluster_id")
     return Cluster.objects.filter(Q(pk__in=enabled) | Q(pk__in=told))

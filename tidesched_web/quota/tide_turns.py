@@ -12,8 +12,6 @@ AHEAD = dt.timedelta(days=8)
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """From ``at`` on another figure holds, which is not the base either; ``cards`` of it, by ``plans``."""
-
     at: dt.datetime
     cards: int
     plans: tuple[str, ...]

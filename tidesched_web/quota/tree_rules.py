@@ -47,7 +47,6 @@ class Holder:
         return self.key.partition(":")[0]
 
     def limit(self, service_type: str, resource: str) -> int | None:
-        """This holder's own ceiling; None is no limit."""
         if resource in _COMPUTE:
             return self.compute.get(service_type, {}).get(resource)
         cards = self.cards.get(service_type)
@@ -81,7 +80,6 @@ BreachKey = tuple[str, str, str]
 
 
 def claims(tree: Tree, service_type: str) -> dict[str, dict[str, dict[str, int]]]:
-    """What each child asks of its parent: parent key → resource → child key → figure. O(all figures)."""
     children: dict[str, list[Holder]] = defaultdict(list)
     for key in sorted(tree.holders):
         children[tree.holders[key].parent].append(tree.holders[key])
@@ -155,7 +153,6 @@ def room(tree: Tree, service_type: str, *, whole: bool = True) -> dict[str, dict
 
 
 def worsened(before: Tree, after: Tree) -> list[Breach]:
-    """Breaches that the edit from ``before`` to ``after`` creates or enlarges; empty = the edit is allowed."""
     found = breaches(after)
     if not found:
         return []

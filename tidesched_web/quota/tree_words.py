@@ -30,7 +30,6 @@ def plain(figure: float) -> str:
 
 
 def excess_text(breach: Breach, whose: str) -> str:
-    """What is given out, of how much, and by how much that is too much; ``whose`` is empty for the hardware."""
     said = {
         "whose": whose,
         "requested": resource_figure(breach.resource, breach.requested),

@@ -68,7 +68,7 @@ SELECT period, tenant_id, cluster_id, '', '', 0, count(DISTINCT at)
 
 def card_hours(tenant_ids: Collection[int], clusters: Iterable[Cluster]) -> dict[tuple[int, int], dict[str, CardHours]]:
     """(tenant, cluster) → period → card-hours; each pair is there, also where nothing was measured."""
-    ends = {cluster.pk: _full_hour(cluster.clock()) for cluster in clusters}
+    ends = {one.pk: one.clock().replace(minute=0, second=0, microsecond=0) for one in clusters}
     found = {
         (tenant, cluster): {name: CardHours(name, end - length, end) for name, length in PERIODS.items()}
         for tenant in tenant_ids
@@ -93,7 +93,3 @@ def card_hours(tenant_ids: Collection[int], clusters: Iterable[Cluster]) -> dict
             else:
                 one.measured = int(measured)
     return found
-
-
-def _full_hour(moment: dt.datetime) -> dt.datetime:
-    return dt.datetime.fromtimestamp(int(moment.timestamp()) // 3600 * 3600, dt.UTC)

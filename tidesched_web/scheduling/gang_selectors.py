@@ -104,7 +104,6 @@ def unused_promises(cluster_id: int, queue_id: int | None = None) -> list[Unused
 
 
 def kept_from(cluster_id: int, promises: Iterable[UnusedPromise], *, since: dt.datetime) -> dict[tuple[int, str], int]:
-    """How many gangs of a queue have waited for quota of the same card at least ``since``, by queue and card."""
     queues = {promise.queue_id for promise in promises}
     if not queues:
         return {}
@@ -120,7 +119,6 @@ def kept_from(cluster_id: int, promises: Iterable[UnusedPromise], *, since: dt.d
 
 
 def with_promises(gangs: QuerySet[Gang]) -> QuerySet[Gang]:
-    """``promise_rows``: the other gangs of the queue that were admitted and do not run, the oldest promise first."""
     others = _promised().filter(queue=OuterRef("queue")).exclude(pk=OuterRef("pk")).order_by("admitted_at", "pk")
     row = JSONObject(
         id="pk", namespace="namespace", name="name", queue="queue_name", cards="cards", since="admitted_at"

@@ -28,8 +28,6 @@ class CardUse:
 
 @dataclass(slots=True)
 class TenantFigures:
-    """One tenant in one cluster. Reclaims are those suffered in the last `HOURS`."""
-
     cards: dict[tuple[str, str], CardUse] = field(default_factory=dict)
     queues: int = 0
     gangs_waiting: int = 0

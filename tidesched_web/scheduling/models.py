@@ -74,8 +74,6 @@ class SessionMemory(models.Model):
 
 
 class SessionInput(models.Model):
-    """What a session saw, compressed, to replay it: a full snapshot, or a difference to an earlier full one."""
-
     cluster = models.ForeignKey(Cluster, on_delete=models.CASCADE, related_name="session_inputs")
     session = models.OneToOneField(Session, on_delete=models.CASCADE, related_name="input")
     base = models.ForeignKey("self", on_delete=models.CASCADE, null=True, related_name="differences")

@@ -58,7 +58,6 @@ def mentions(access: Access, text: str) -> Q:
 
 
 def lost_by(access: Access, text: str) -> Q:
-    """Reclaims in which a gang was evicted that has this text in its name, or in the name of its queue in sight."""
     return _lost(Q(gang__icontains=text) | (Q(queue_name__icontains=text) & _in_sight(access)))
 
 

@@ -53,7 +53,6 @@ def visible_sessions(access: Access) -> QuerySet[Session]:
 
 
 def first_unsent(cluster: Cluster, session_id: int | None) -> int | None:
-    """The session that began this run of unsent ones, whose decisions are kept."""
     unsent = (SessionState.DRY_RUN, SessionState.STOPPED)
     ours = Session.objects.filter(cluster=cluster, pk__lte=session_id or 0).order_by("-pk")
     sent = Coalesce(Subquery(ours.exclude(state__in=unsent).values("pk")[:1]), Value(0))
@@ -132,7 +131,6 @@ SELECT point.* FROM cards CROSS JOIN LATERAL (
 
 
 def tide_points(cluster: Cluster, start: dt.datetime, card: str = "") -> list[TidePointRow]:
-    """The step functions of the tide from ``start`` on, with the last point before it for each card. Two queries."""
     fields = TidePointRow._fields
     points = TidePoint.objects.filter(cluster=cluster)
     if card:
@@ -269,7 +267,6 @@ def decisions_of_reclaim(reclaim: Reclaim, *, limit: int = 200) -> list[Decision
 
 
 def session_to_replay(session_id: int) -> Session | None:
-    """A session with what its replay needs, for an operator on the machine itself."""
     return Session.objects.select_related("policy", "cluster").filter(pk=session_id).first()
 
 

@@ -57,7 +57,6 @@ _log = logging.getLogger(__name__)
 
 @transaction.atomic
 def request_session(*, cluster: Cluster, by: str) -> None:
-    """Make a session due now; the holder of the cluster's lease is woken after the commit."""
     requests.ask(cluster.pk, by=by)
     transaction.on_commit(lambda: wake_holder(cluster.pk), robust=True)
 

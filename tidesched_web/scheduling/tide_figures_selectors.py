@@ -123,7 +123,6 @@ class Figures:
         return self.inference[peak]
 
     def _then(self, place: int, steps: int) -> dt.datetime:
-        """When the step at a place comes again: yesterday's steps, and once more the same behind them."""
         return self.inference[place % steps][0] + DAY * (1 + place // steps)
 
 

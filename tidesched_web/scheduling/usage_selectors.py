@@ -152,7 +152,6 @@ def card_totals(cluster_ids: Collection[int]) -> dict[tuple[int, str], CardTotal
 
 
 def usage_at(queue_ids: Collection[int], card: str | None, start: dt.datetime) -> list[UsageRow]:
-    """Where each queue × card stood at ``start``. One index look-up for each, in one query."""
     earlier = UsageChange.objects.filter(queue=OuterRef("queue"), card=OuterRef("card"), at__lte=start).order_by(
         "-at", "-id"
     )
@@ -171,7 +170,6 @@ def usage_at(queue_ids: Collection[int], card: str | None, start: dt.datetime) -
 def usage_changes(
     queue_ids: Collection[int], card: str | None, start: dt.datetime, end: dt.datetime, *, limit: int
 ) -> list[UsageRow]:
-    """The change points after ``start`` up to ``end``, at most ``limit`` of them, in order."""
     rows = UsageChange.objects.filter(queue_id__in=queue_ids, at__gt=start, at__lte=end)
     if card is not None:
         rows = rows.filter(card=card)
@@ -201,12 +199,10 @@ class HourOfWeek(NamedTuple):
     weeks: int
 
 
-def demand_by_hour_of_week(
-    queue_ids: Collection[int], card: str, zone: str, *, weeks: int = 8
-) -> dict[int, HourOfWeek]:
-    """Hour of the week in ``zone`` (0 = Monday 00:00) → use in the newest ``weeks``; gaps of the record are absent."""
+def demand_by_hour_of_week(queue_ids: Collection[int], card: str, zone: str) -> dict[int, HourOfWeek]:
+    """Hour of the week in ``zone`` (0 = Monday 00:00) → use in the newest 8 weeks; gaps of the record are absent."""
     with connection.cursor() as cursor:
-        cursor.execute(_DEMAND, {"queues": sorted(queue_ids), "card": card, "zone": zone, "weeks": weeks})
+        cursor.execute(_DEMAND, {"queues": sorted(queue_ids), "card": card, "zone": zone, "weeks": 8})
         return {
             hour: HourOfWeek(p50 / 1000, p90 / 1000, float(most) / 1000, count)
             for hour, p50, p90, most, count in cursor.fetchall()

@@ -36,8 +36,6 @@ class PodValues(msgspec.Struct, frozen=True):
 
 
 class GangValues(msgspec.Struct, frozen=True):
-    """The columns of a ``Gang`` that follow the cluster, without those that remember (since, started, ended)."""
-
     uid: str
     queue_name: str
     service_type: str
@@ -75,7 +73,6 @@ def moment(seconds: float) -> dt.datetime:
 
 
 def uid_of(group: PodGroup) -> str:
-    """What distinguishes a gang's row from others: its uid, else what is in its place."""
     return _short(group.uid or group.key)
 
 

@@ -33,7 +33,6 @@ def with_remedies(gangs: QuerySet[Gang]) -> QuerySet[Gang]:
 
 
 def due_gangs(cluster_id: int, now: dt.datetime, *, first: Sequence[int] = ()) -> list[Gang]:
-    """First those without an answer that holds, the newest and the longest waiting in turn; then the oldest answers."""
     waiting = Gang.objects.filter(cluster_id=cluster_id, needs=True, gone_at__isnull=True).exclude(reason_code="")
     waiting = with_remedies(waiting).only(*_FIELDS, "worked_out")
     without = waiting.filter(worked_out__isnull=True)

@@ -120,7 +120,6 @@ def holding_gangs(access: Access, cluster: Cluster, card: str, queue: str = "") 
 
 
 def spared_gangs(access: Access, cluster: Cluster) -> QuerySet[Gang]:
-    """Gangs in sight that reclaim does not evict now: their cool-down runs, or the cluster refused their eviction."""
     gangs = visible_gangs(access).filter(cluster=cluster, gone_at__isnull=True, spared_until__gt=cluster.clock())
     return gangs.order_by("spared_until", "id")
 
@@ -146,7 +145,6 @@ def longest_waiting(access: Access, cluster: Cluster, rows: int) -> Waiting:
 
 
 def gangs_of_queue(queue: Queue, *, limit: int = 200) -> list[Gang]:
-    """Not over: those who wait in their order, then the others. One query."""
     gangs = with_figures(Gang.objects.filter(queue=queue, gone_at__isnull=True).exclude(state__in=TERMINAL_GANG_STATES))
     return list(gangs.defer("manifest").order_by("-needs", "position", "waiting_since", "id")[:limit])
 
@@ -184,7 +182,8 @@ def pods_on_nodes(access: Access, cluster: Cluster, nodes: Iterable[str]) -> lis
     ).exclude(card="")
     own: Any = Value(True)
     if not access.everything:
-        own = _is_in(rows.filter(gang__in=visible_gangs(access).filter(cluster=cluster)))
+        seen = rows.filter(gang__in=visible_gangs(access).filter(cluster=cluster))
+        own = Exists(seen.filter(pk=OuterRef("pk")))
     found = rows.annotate(own=own, places=Cast("card_indices", TextField())).values_list(
         *("node", "card", "card_milli", "places", "leaving", "own"),
         *("gang_id", "gang__namespace", "gang__name", "gang__service_type"),
@@ -204,10 +203,6 @@ def free_milli(cards: Iterable[tuple[str, float]], pods: Iterable[HeldCard], car
     there = sum(count for name, count in cards if card in ("", name))
     used = sum(pod.card_milli or 1000 for pod in pods if card in ("", pod.card))
     return max(0, round(1000 * there) - used)
-
-
-def _is_in(own: QuerySet[GangPod]) -> Exists:
-    return Exists(own.filter(pk=OuterRef("pk")))
 
 
 def with_steps(gangs: QuerySet[Gang]) -> QuerySet[Gang]:

@@ -72,7 +72,6 @@ class GangRecorder:
         self._newer = True  # some rows have figures of a later session
 
     def load(self) -> None:
-        """Read what the tables say; the first session then compares every gang with its row."""
         self._known, self._left = {}, LeftGangs()
         self._figures_at, self._said_at, self._newer = None, None, True
         rows = Gang.objects.filter(cluster_id=self.cluster_id).defer("manifest", "reason_numbers", "reason_message")
@@ -101,7 +100,6 @@ class GangRecorder:
             self._left.note(gang.key, _as_left(known[pk], at=ended.get(pk, gang.gone_at), wall_at=gang.gone_at))
 
     def _load_losses(self, known: Iterable[_Known]) -> None:
-        """When and by which reclaim the gangs lost their cards that have not come back yet."""
         lost = {one.id: one for one in known if one.state == GangState.RECLAIMED}
         events = GangEvent.objects.filter(gang_id__in=lost, kind=GangEventKind.RECLAIMED).order_by("id")
         for gang_id, at, reclaim_id in events.values_list("gang_id", "at", "reclaim_id") if lost else ():
@@ -204,7 +202,6 @@ class GangRecorder:
         self._left.forget_old(wall_at)
 
     def _new(self, key: str, gang: Seen) -> tuple[_Known, list[TimelineEntry]]:
-        """A gang without a row: one that is new, or one that comes back under a new PodGroup with its story."""
         known = _Known(0, key, None, "", "", "", None, None, None, None, None, None, None, False, False, {})
         self._known[gang.values.uid] = known
         left = self._left.take(gang.group, running_at=gang.running_at)
@@ -403,7 +400,6 @@ def note_fall(
 
 
 def delete_gone(*, cluster_id: int, keep: int, limit: int) -> int:
-    """Delete gangs that left the cluster beyond the ``keep`` newest of them; returns how many."""
     ids = list(
         Gang.objects.filter(cluster_id=cluster_id, gone_at__isnull=False)
         .order_by("-gone_at")
@@ -416,7 +412,6 @@ def delete_gone(*, cluster_id: int, keep: int, limit: int) -> int:
 
 
 def trim_timelines(*, cluster_id: int, keep: int, limit: int = 500) -> int:
-    """Shorten timelines of more than ``keep`` points to the newest ones; returns how many points were deleted."""
     deleted = 0
     longest = (
         GangEvent.objects.filter(gang__cluster_id=cluster_id)

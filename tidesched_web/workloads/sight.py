@@ -46,7 +46,6 @@ def shown_remedy(
     queue_names: Collection[str] | None,
     own_gangs: Collection[tuple[int, str]],
 ) -> dict[str, Any]:
-    """What would help, without names and amounts of other tenants' queues and gangs."""
     shown = dict(remedy)
     if queue_names is None:
         return shown

@@ -3,7 +3,7 @@ from collections.abc import Collection
 from typing import Any
 
 from django.db import connection
-from django.db.models import OuterRef, Q, QuerySet, Subquery
+from django.db.models import OuterRef, Q, Subquery
 from django.db.models.functions import JSONObject
 
 from tidesched_web.clusters.models import Cluster
@@ -25,8 +25,9 @@ def waited_then(
     step = JSONObject(kind="kind", at="at", detail="detail")
     there = Q(gone_at__isnull=True) | Q(gone_at__gt=started_at)
     gangs = visible_gangs(access).filter(there, cluster=cluster, submitted_at__lte=now).defer("manifest")
-    newest = Subquery(steps.order_by("-id").values(row=step)[:1])
-    return list(with_own_queue(_left_waiting(gangs.annotate(step=newest)), access)[:rows])
+    newest: Any = gangs.annotate(step=Subquery(steps.order_by("-id").values(row=step)[:1]))
+    waiting = newest.filter(step__kind=GangEventKind.REASON).order_by("step__at", "id")
+    return list(with_own_queue(waiting, access)[:rows])
 
 
 _BY_CARD = """
@@ -47,7 +48,3 @@ def reasons_by_card(queue_ids: Collection[int]) -> dict[tuple[int, str], dict[st
         for queue, card, reason, gangs in cursor.fetchall():
             found.setdefault((queue, card), {})[reason] = gangs
     return found
-
-
-def _left_waiting(gangs: QuerySet[Any]) -> QuerySet[Gang]:
-    return gangs.filter(step__kind=GangEventKind.REASON).order_by("step__at", "id")

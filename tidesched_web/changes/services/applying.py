@@ -195,7 +195,8 @@ def _commit(change: QuotaChange, plan: Plan, *, actor: str, fields: list[str], a
     if change.rolls_back_id is not None:
         undone = QuotaChange.objects.filter(pk=change.rolls_back_id, committed_at__isnull=False)
         undone.update(state=ChangeState.ROLLED_BACK, version=F("version") + 1, updated_at=now)
-        _announce_undone(change)
+        assert change.rolls_back is not None
+        announce(change.rolls_back)
     _announce_queues(rows, cluster)
     if sent:
         transaction.on_commit(wake_changes, robust=True)
@@ -243,11 +244,6 @@ def _queue_objects(
         ],
         batch_size=1000,
     )
-
-
-def _announce_undone(change: QuotaChange) -> None:
-    assert change.rolls_back is not None
-    announce(change.rolls_back)
 
 
 def _announce_queues(rows: Mapping[tuple[str, str], tuple[int, int]], cluster: Cluster) -> None:

@@ -108,7 +108,6 @@ def _remove_other_value(cluster: Cluster, writes: ClusterWrites, name: str) -> O
 
 
 def _delete(cluster: Cluster, writes: ClusterWrites, row: ChangeObject) -> Outcome:
-    """Delete what the intent no longer has: a queue closes first, and goes when it is empty."""
     if row.kind == CLASS:
         if PriorityClass.objects.filter(cluster=cluster, name=row.name).exists():
             return Outcome(OutcomeKind.DONE, "MadeAnew")

@@ -59,7 +59,6 @@ _QUEUES = tuple(
 
 
 def ensure_demo(*, url: str, token: str, people: Sequence[Offered] = (), size: str = "S") -> tuple[Cluster, bool]:
-    """The demo's cluster, and whether it is new. An old one gets the address and the token of now."""
     with transaction.atomic():
         cluster = Cluster.objects.filter(slug=SLUG).first()
         if cluster is not None:

@@ -20,7 +20,6 @@ from tidesched_web.common.errors import require_room, stored_reason
 from tidesched_web.common.locking import lock_tree
 from tidesched_web.common.permissions import Access
 
-SOURCES = ("console", "api", "import", "rollback", "adopt")
 KEEP: Any = object()
 
 
@@ -94,8 +93,6 @@ def new_change(
     rolls_back: QuotaChange | None = None,
     known: Mapping[str, Any] | None = None,
 ) -> QuotaChange:
-    if source not in SOURCES:
-        raise ValueError(f"unknown source {source!r}")
     return QuotaChange.objects.create(
         cluster=cluster,
         base_version=plan.tree_version,

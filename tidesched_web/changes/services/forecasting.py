@@ -105,7 +105,6 @@ def _look(row: dict[str, Any], points: list[dict[str, Any]], numbers: dict[int, 
 
 
 def _look_at_pods(rows: list[dict[str, Any]], forecast: ChangeForecast, until: dt.datetime) -> None:
-    """A running gang has grown once as many of its pods have a node as were expected."""
     if not rows:
         return
     gangs = selectors.newest_gangs(forecast.cluster_id, {row["gang"] for row in rows})
@@ -122,7 +121,6 @@ def _look_at_pods(rows: list[dict[str, Any]], forecast: ChangeForecast, until: d
 
 
 def _end(forecast: ChangeForecast, rows: list[dict[str, Any]], *, seen: bool) -> None:
-    """What has not come by now is missed, and why. ``seen``: at least one session ran in the time."""
     left = [row for row in rows if row["outcome"] == forecasts.OPEN]
     gangs = selectors.newest_gangs(forecast.cluster_id, {row["gang"] for row in left}) if left else {}
     for row in left:

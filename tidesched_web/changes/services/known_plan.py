@@ -47,7 +47,6 @@ MOST_BYTES: Final = 8 * 2**20
 
 
 def known_plan(change: QuotaChange, access: Access, make: Callable[[], dict[str, Any]]) -> dict[str, Any]:
-    """What ``make`` works out of a change; of a large one it is asked once while nothing of it moves."""
     if not is_large(change.edits):
         return make()
     place = _place(change, access)

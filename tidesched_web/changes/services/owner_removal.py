@@ -11,7 +11,7 @@ from tidesched_web.common.errors import DomainError
 from tidesched_web.common.permissions import Access
 from tidesched_web.common.sentences import listed
 from tidesched_web.quota.dependent_selectors import clusters_with_quota_of, dependents_of
-from tidesched_web.quota.services import delete_project, has_quotas
+from tidesched_web.quota.services import delete_owner, has_quotas
 
 # So many queues with gangs are named.
 _NAMED: Final = 5
@@ -20,11 +20,10 @@ _NAMED: Final = 5
 def remove_project(
     *, project: Project, access: Access, reason: str, version: int | None = None, source: str = "console"
 ) -> QuotaChange | None:
-    """Delete a project: at once where it has no quota (None), else by the change that is returned."""
     refuse_queues(project, version)
     clusters = clusters_with_quota_of(project)
     if not clusters:
-        delete_project(project=project, actor=access.actor, version=version, reason=reason)
+        delete_owner(owner=project, actor=access.actor, version=version, reason=reason)
         return None
     if len(clusters) > 1:
         raise has_quotas(project, clusters)

@@ -271,7 +271,6 @@ def _objects(
 
 
 def _after(before: Documents, edits: Edits, faults: Faults, hints: Hints) -> Documents:
-    """The map after the edits, its edited documents in canonical form; what no document can hold comes first."""
     for key, patch in edits.items():
         if patch is not None and kind_of(key) == "priority-class":
             faults.add(_replace_faults(key, patch))
@@ -339,7 +338,6 @@ def _warnings(cluster: Cluster, plan: Plan) -> list[dict[str, Any]]:
 
 
 def _shared_namespaces(plan: Plan) -> Iterator[dict[str, Any]]:
-    """New grants of namespaces that belong to others already; only platform admins make them."""
     for key, owners in granted_elsewhere(plan.before, plan.after, plan.edits):
         said = _("Namespace %(namespace)s belongs to tenant %(tenants)s: with this, its pods may use this queue too.")
         if owners == {PLATFORM}:

@@ -286,19 +286,3 @@ def _fact(row: Drift, action: str) -> audit.Fact:
 def _announce(cluster_id: int) -> None:
     transaction.on_commit(lambda: events.publish("drift", events.EVERYTHING, cluster_id=cluster_id), robust=True)
     transaction.on_commit(lambda: events.publish("queues", events.EVERYTHING, cluster_id=cluster_id), robust=True)
-
-
-__all__ = [
-    "CLASS",
-    "QUEUE",
-    "Live",
-    "Seen",
-    "compared",
-    "ignore",
-    "note_adoption",
-    "note_look",
-    "open_rows",
-    "record",
-    "repush",
-    "unresolved",
-]

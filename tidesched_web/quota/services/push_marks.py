@@ -1,6 +1,7 @@
 import datetime as dt
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from django.db import connection, transaction
 from django.utils import timezone
@@ -9,14 +10,49 @@ from psycopg.types.json import Jsonb
 from tidesched_web.clusters.kubernetes.outcomes import Outcome, OutcomeKind
 from tidesched_web.clusters.models import Cluster
 from tidesched_web.common import live
+from tidesched_web.quota.drift_fields import fields_of
 from tidesched_web.quota.events import about_queue
-from tidesched_web.quota.models import PriorityClass, Queue, QueueState, SyncState, TideAnswer
+from tidesched_web.quota.models import PriorityClass, PushedObject, Queue, QueueState, SyncState, TideAnswer
 from tidesched_web.quota.push_selectors import FIRST_RETRY, LAST_RETRY
 from tidesched_web.quota.selectors import card_quota_of
 from tidesched_web.quota.services.push_object import OVERTAKEN, Aim
-from tidesched_web.quota.services.pushed import Written, note_pushed
 from tidesched_web.quota.services.tide_steps import Turned, note_steps
 from tidesched_web.quota.tide_selectors import beyond_base
+
+
+@dataclass(frozen=True)
+class Written:
+    """An object that the cluster has taken: what was sent, of which version of the row, in which state it is wanted."""
+
+    kind: str
+    name: str
+    manifest: Mapping[str, Any]
+    version: int
+    state: str = ""
+
+
+def note_pushed(*, cluster_id: int, written: Iterable[Written]) -> None:
+    """Keep the fields of what was written, in one statement; called after the cluster's answer."""
+    now = timezone.now()
+    rows = [
+        PushedObject(
+            cluster_id=cluster_id,
+            kind=one.kind,
+            name=one.name,
+            fields=fields_of(one.manifest, state=one.state),
+            version=one.version,
+            pushed_at=now,
+        )
+        for one in written
+    ]
+    if rows:
+        PushedObject.objects.bulk_create(
+            rows,
+            update_conflicts=True,
+            unique_fields=("cluster", "kind", "name"),
+            update_fields=("fields", "version", "pushed_at"),
+        )
+
 
 # More than so many at once are not announced one by one: a page that shows them fetches its list again.
 _ANNOUNCED = 100

@@ -38,7 +38,6 @@ class Assumed:
             self._pods[draft.target, draft.kind] = assumption
 
     def lay_over(self, snapshot: Snapshot) -> Snapshot:
-        """The snapshot as the cluster will soon show it; assumptions that it shows already are dropped."""
         if not (self._pods or self._groups):
             return snapshot
         now = timing.monotonic()

@@ -80,7 +80,6 @@ class ClusterContext:
         self._owners_at = float("-inf")
 
     def load(self) -> None:
-        """Read from the tables what recording compares with; again after a transaction that failed."""
         self.gangs.load()
         self.usage.load()
         self.inventory.load()

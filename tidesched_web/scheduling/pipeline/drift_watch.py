@@ -49,7 +49,6 @@ class DriftWatch:
                 self._live[key] = Live(part, obj["metadata"].get("managedFields") or [])
 
     def look(self, cluster: Cluster) -> int:
-        """Compare what may have changed, if it is time; returns how many rows changed. The cache has to be synced."""
         now = time.monotonic()
         with self._lock:
             changed = bool(self._changed or self._doubted)

@@ -33,8 +33,6 @@ class _Told(msgspec.Struct):
 
 
 class EventBook:
-    """What was sent of each object and reason, in this process and (counts only) before it."""
-
     def __init__(self, *, cluster_id: int) -> None:
         self.cluster_id = cluster_id
         self._told: dict[Key, _Told] = {}

@@ -96,7 +96,6 @@ class Inventory:
         CardType.objects.filter(cluster_id=self.cluster_id).exclude(name__in=have).update(hardware=0)
 
     def _alert_changes(self, changed: list[SeenNode], lost: list[str]) -> None:
-        """Say which nodes left, that they are back, and where cards were cut anew: quotas count on the hardware."""
         for name in lost:
             cards = self._cut.get(name, {})
             alerts.raise_alert(
@@ -132,7 +131,6 @@ class Inventory:
         alerts.keep_open(cluster_id=self.cluster_id, prefix="node_not_ready:", wanted=wanted)
 
     def _alert_cards(self, snapshot: Snapshot) -> None:
-        """Cards that no node has (any more), and quotas that name one; looked at now and then, since intent changes."""
         if time.monotonic() - self._cards_alerted_at < CARD_ALERTS_SECONDS:
             return
         self._cards_alerted_at = time.monotonic()

@@ -49,7 +49,8 @@ class Observer:
     def _record(self, work: Work, taken: list[Sighting]) -> int:
         before = self._last or work.snapshot
         found = self._without_own(_evicted(taken, work, before)) if taken else []
-        again = self._still_unnamed()
+        edge = time.monotonic() - NAMED_WITHIN_SECONDS
+        again = self._unnamed = [one for one in self._unnamed if one.seen_at >= edge]
         self._name([*found, *again], work)
         named = [one for one in again if one.reclaimer]
         if not found and not named:
@@ -74,11 +75,6 @@ class Observer:
         sent = evictions.exclude(state__in=(DecisionState.SUPERSEDED, DecisionState.FAILED))
         own = set(sent.filter(uid__in=uids).values_list("uid", flat=True))
         return [one for one in found if one.sighting.uid not in own]
-
-    def _still_unnamed(self) -> list[Evicted]:
-        edge = time.monotonic() - NAMED_WITHIN_SECONDS
-        self._unnamed = [one for one in self._unnamed if one.seen_at >= edge]
-        return self._unnamed
 
     # -- for whom ----------------------------------------------------------------------------------------------
 

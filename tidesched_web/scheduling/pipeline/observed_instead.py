@@ -30,7 +30,6 @@ class OwnDecisions:
         self._kept.append(decided)
 
     def before(self, pods: Collection[str]) -> Decided | None:
-        """The newest session whose snapshot had all these pods running, none of them leaving."""
         wanted = set(pods)
         for decided in reversed(self._kept):
             stayed = sum(1 for pod in decided.snapshot.pods if pod.key in wanted and pod.deleted is None and pod.node)
@@ -44,13 +43,14 @@ def instead_of(decided: Decided | None, reclaimer: str) -> dict[str, Any] | None
     if decided is None:
         return None
     result = decided.result
+    bound = {bind.pod for bind in result.binds}
     own = [reclaim for reclaim in result.reclaims if not reclaimer or reclaim.reclaimer == reclaimer]
     found: dict[str, Any] = {"session": decided.number, "session_id": decided.session_id, "at": decided.at}
     if own:
         found["found"] = "reclaims"
     elif not reclaimer:
         found["found"] = "stands"
-    elif any(_gang_of_bind(decided, bind.pod) == reclaimer for bind in result.binds):
+    elif any(pod.group_key == reclaimer and pod.key in bound for pod in decided.snapshot.pods):
         found["found"] = "places"
     elif reason := next((one for one in result.reasons if one.podgroup == reclaimer), None):
         found["found"] = "waits"
@@ -98,7 +98,3 @@ def _reclaim(reclaim: Reclaim) -> dict[str, Any]:
             for victim in reclaim.victims
         ],
     }
-
-
-def _gang_of_bind(decided: Decided, key: str) -> str:
-    return next((pod.group_key for pod in decided.snapshot.pods if pod.key == key), "")

@@ -50,7 +50,6 @@ class Books:
         self._use[queue] = self._use.get(queue, Amount()) + amount
 
     def receipt(self, members: Iterable[Evicted], reclaimer: str, queue: str, needed: Amount) -> Document:
-        """The receipt of one reclaim; ``members`` count no more in the books afterwards."""
         leave: dict[str, Amount] = {}
         for one in members:
             leave[one.queue] = leave.get(one.queue, Amount()) + one.amount

@@ -30,7 +30,6 @@ CONNECTED = Reach(ReachState.CONNECTED)
 
 
 def reach_of(troubles: Sequence[Trouble]) -> Reach:
-    """The worst of what the watches say: no answer, then no entry, then no right, then errors, then missing kinds."""
     lasting = [one for one in troubles if one.error and one.seconds >= PATIENCE_SECONDS]
     for state, codes in (
         (ReachState.UNREACHABLE, (0,)),

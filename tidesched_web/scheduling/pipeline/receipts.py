@@ -13,7 +13,6 @@ Document = dict[str, Any]
 
 
 def bases(decided: Sequence[Decided], cluster: Cluster, now: dt.datetime) -> dict[str, BaseQuota]:
-    """The base quota of the queues that gain or lose, and the plans that turn it. No query without reclaims."""
     names = {one.queue for reclaim in decided for one in reclaim.queues}
     return base_quota(cluster, names, now) if names else {}
 

@@ -67,12 +67,10 @@ class Route(msgspec.Struct, kw_only=True):
         return answers
 
     def require_server(self) -> None:
-        """Go no further where the server did not serve the last batch."""
         if self.away is not None:
             raise Unreachable(f"{self.away.reason}: {self.away.message}", maybe_done=True)
 
     def finish(self, drafts: Sequence[Draft], outcomes: Sequence[Outcome]) -> None:
-        """Mark what came of a batch, and remember what the cache will show only later."""
         done = {outcome.id for outcome in outcomes if outcome.state is DecisionState.DONE}
         for draft in drafts:
             if draft.id in done:

@@ -9,7 +9,8 @@ from django.utils import timezone
 from tidesched_web.clusters import services as clusters
 from tidesched_web.clusters.models import Cluster
 from tidesched_web.common.failures import described
-from tidesched_web.common.live import EVERYTHING
+from tidesched_web.common.live import EVERYTHING, About
+from tidesched_web.common.live_hub import MOST_OF_ONE
 from tidesched_web.common.progress import progress
 from tidesched_web.engine import bridge
 from tidesched_web.engine.gangs import spared_until
@@ -24,7 +25,6 @@ from tidesched_web.scheduling.pipeline import (
     memory,
     planning,
     reclaims,
-    session_events,
     settling,
     statuses,
     writing,
@@ -35,6 +35,8 @@ from tidesched_web.scheduling.pipeline.decisions import Draft
 from tidesched_web.scheduling.pipeline.lease import hold_row
 from tidesched_web.scheduling.pipeline.sending import Paused, supersede
 from tidesched_web.scheduling.pipeline.work import Work
+
+_Changed = dict[tuple[str, int | str], About | None]
 
 # Older than this the picture is no ground to decide on: watches are heard at least once in half the time.
 OLDEST_PICTURE_SECONDS = 60.0
@@ -231,7 +233,7 @@ def _6_record_and_announce(work: Work) -> None:
         raise
     failpoints.reach("session.finished", acts=work.acts)
     _follow_clock(work)
-    session_events.announce(work, gangs=gangs, usage=len(queues) + tide, nodes=nodes, reclaims=len(followed))
+    _announce(work, gangs=gangs, usage=len(queues) + tide, nodes=nodes, reclaims=len(followed))
 
 
 def _7_record_what_others_did(work: Work) -> None:
@@ -239,6 +241,39 @@ def _7_record_what_others_did(work: Work) -> None:
         return
     if work.context.observer.record(work):
         work.context.announce({("reclaims", EVERYTHING): None}, version=work.session.number)
+
+
+def _announce(work: Work, *, gangs: int, usage: int, nodes: int, reclaims: int) -> None:
+    session, context = work.session, work.context
+    changed: _Changed = {("sessions", session.pk): About("session", str(session.number), "done")}
+    if usage:
+        changed["usage", EVERYTHING] = None
+    if nodes:
+        changed["nodes", EVERYTHING] = None
+    changed |= _gangs(work, gangs) | _reclaims(work, reclaims)
+    context.announce(changed, version=session.number)
+
+
+def _gangs(work: Work, number: int) -> _Changed:
+    written = work.context.gangs.written
+    if not number or number > MOST_OF_ONE or number != len(written):  # of gangs that are gone there is nothing to name
+        return {("gangs", EVERYTHING): None} if number else {}
+    return {("gangs", row.pk): About("gang", row.key, str(row.state), _whose(work, row.queue_name)) for row in written}
+
+
+def _reclaims(work: Work, earlier: int) -> _Changed:
+    if earlier or len(work.reclaims) > MOST_OF_ONE:
+        return {("reclaims", EVERYTHING): None}
+    return {
+        ("reclaims", row.pk): About("reclaim", row.reclaimer, str(row.state), _whose(work, row.queue_name))
+        for row in work.reclaims
+    }
+
+
+def _whose(work: Work, queue: str) -> frozenset[int]:
+    """Whose members see what happens in the queue; empty for one of the platform's."""
+    owner = work.context.owners().get(queue)
+    return frozenset() if owner is None or owner.tenant_id is None else frozenset({owner.tenant_id})
 
 
 def _ratios(cluster: Cluster) -> dict[str, float]:

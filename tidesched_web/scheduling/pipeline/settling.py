@@ -102,7 +102,6 @@ def _settle_binds(drafts: Sequence[Draft], pods: dict[str, Answer], route: Route
 
 
 def _bound_before(gang: GangBinds, route: Route) -> list[Draft]:
-    """Members that the same session bound and marked before it ended."""
     sample = [*gang.to_send, *gang.already]
     return decisions.done_binds(route.cluster_id, gang.gang, sessions={draft.session_id for draft in sample})
 

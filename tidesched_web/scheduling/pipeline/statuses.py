@@ -21,7 +21,6 @@ FIGURES_SECONDS = 5.0
 
 
 def send(drafts: Sequence[Draft], route: Route, *, told: Callable[[Sequence[Draft]], None]) -> int:
-    """Returns how many went wrong; ``told`` gets those that were answered."""
     failed = 0
     for batch in planning.batches([[draft] for draft in drafts], BATCH):
         flat = [unit[0] for unit in batch]

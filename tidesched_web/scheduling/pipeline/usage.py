@@ -14,8 +14,6 @@ TIDE_HEARTBEAT = dt.timedelta(minutes=5)
 
 
 class UsageRecorder:
-    """Remembers the last points of one cluster, so that a session writes only what moved."""
-
     def __init__(self, *, cluster_id: int) -> None:
         self.cluster_id = cluster_id
         self._queues: dict[tuple[int, str], QueueUse] = {}

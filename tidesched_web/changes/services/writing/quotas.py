@@ -23,7 +23,6 @@ Cards = dict[tuple[str, str], int]
 
 
 def write(rows: Rows) -> None:
-    """Write what differs between the documents; deleted owners take their figures along."""
     _write_cards(rows)
     _write_compute(rows)
 
