@@ -3,11 +3,11 @@
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, Final
+from typing import Any
 
 from django.utils.translation import gettext as _
 
-from tidesched_web.changes.documents import canonical
+from tidesched_web.changes.documents import MIB, canonical
 from tidesched_web.changes.object_differences import object_differences
 from tidesched_web.changes.tree_document import Document, key_of
 from tidesched_web.clusters.credentials import UNUSABLE, connection_of
@@ -20,10 +20,7 @@ from tidesched_web.clusters.models import Cluster
 from tidesched_web.common.errors import DomainError
 from tidesched_web.engine.quantities import cpu_milli, memory_mib
 from tidesched_web.quota.push_selectors import cards_of_resources, limited_cards
-
-# Volcano makes these by itself, and they have no owner.
-OWN_OF_VOLCANO: Final = frozenset({"root", "default"})
-MIB: Final = 2**20
+from tidesched_web.quota.services.drift import OWN_OF_VOLCANO
 
 
 @dataclass(frozen=True)

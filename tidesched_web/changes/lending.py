@@ -154,7 +154,7 @@ def above_text(spare: Spare, own: Holder, breach: Breach) -> tuple[str, tuple[st
         key = tree.holders[key].parent
     above = tree.holders.get(key)
     whose = above.title if above else _("the cluster")
-    names = (_key(own.key), _key(key) if above else RULES)
+    names = (object_key(own.key), object_key(key) if above else RULES)
     left = spare.left(key, kind, card)
     if left is not None and left >= breach.excess:
         said = _("Raise %(holder)s to %(requested)s: %(whose)s has %(left)s left for that.")
@@ -169,5 +169,5 @@ def above_text(spare: Spare, own: Holder, breach: Breach) -> tuple[str, tuple[st
     return said % {"whose": whose, "queue": giver[0], **figures}, (*names, f"queue/{giver[0]}")
 
 
-def _key(holder: str) -> str:
+def object_key(holder: str) -> str:
     return holder.replace(":", "/", 1)

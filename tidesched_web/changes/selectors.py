@@ -377,18 +377,15 @@ def row_versions(cluster: Cluster, keys: Iterable[str]) -> dict[str, int]:
     if slugs := [parts[0] for parts in among("tenant")]:
         tenants = Tenant.objects.filter(slug__in=slugs).values_list("slug", "version")
         found |= {key_of("tenant", slug): version for slug, version in tenants}
-    if places := among("project"):
-        projects = Project.objects.filter(slug__in=[place[1] for place in places])
-        found |= {
-            key_of("project", tenant, slug): version
-            for tenant, slug, version in projects.values_list("tenant__slug", "slug", "version")
-        }
-    if places := among("business-line"):
-        lines = BusinessLine.objects.filter(slug__in=[place[1] for place in places])
-        found |= {
-            key_of("business-line", tenant, slug): version
-            for tenant, slug, version in lines.values_list("tenant__slug", "slug", "version")
-        }
+    owners: list[tuple[str, type[Project] | type[BusinessLine]]] = [
+        ("project", Project),
+        ("business-line", BusinessLine),
+    ]
+    for kind, owner in owners:
+        if places := among(kind):
+            below = owner._base_manager.filter(slug__in=[place[1] for place in places])
+            for tenant, slug, version in below.values_list("tenant__slug", "slug", "version"):
+                found[key_of(kind, tenant, slug)] = version
     # A grant has nothing that could be edited: as long as it is there it is its first version.
     for namespace, queue in among("grant"):
         if NamespaceGrant.objects.filter(cluster=cluster, namespace=namespace, queue__name=queue).exists():

@@ -132,7 +132,6 @@ def open_layers(plans: Sequence[Plan], now: dt.datetime) -> Open:
 class Ended:
     layer: int
     at: dt.datetime
-    would_close: dt.datetime
     opens_next: dt.datetime | None
 
 
@@ -145,9 +144,7 @@ def ended_layers(plan: Plan, now: dt.datetime) -> list[Ended]:
             if layer.ended_at is None or whole is None or not whole[0] <= layer.ended_at <= now < whole[1]:
                 continue
             starts = [edge for edge, opens, _layer in _edges([replace(plan, layers=[layer])], now, 8) if opens]
-            found.append(
-                Ended(number, layer.ended_at, whole[1], min((edge for edge in starts if edge > now), default=None))
-            )
+            found.append(Ended(number, layer.ended_at, min((edge for edge in starts if edge > now), default=None)))
     return found
 
 

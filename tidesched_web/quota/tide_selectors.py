@@ -150,13 +150,10 @@ def effective_of(queues: Iterable[Queue]) -> dict[int, dict[str, int]]:
     by_cluster: dict[int, list[Queue]] = {}
     for queue in queues:
         by_cluster.setdefault(queue.cluster_id, []).append(queue)
-    plans: dict[int, dict[str, Mapping[str, Any]]] = {}
-    for plan in TidePlan.objects.filter(cluster_id__in=by_cluster, enabled=True):
-        plans.setdefault(plan.cluster_id, {})[plan.name] = document_of(plan)
-    asked = []
+    plans, asked = _plans_on(by_cluster), []
     for pk, rows in by_cluster.items():
         cluster, base = rows[0].cluster, {queue.name: card_quota_of(queue) for queue in rows}
-        asked.append(_Asked(cluster, tide.enabled_plans(plans.get(pk, {})), base, cluster.clock()))
+        asked.append(_Asked(cluster, plans.get(pk, []), base, cluster.clock()))
     quota = _effective(asked)
     return {queue.pk: dict(quota[pk][queue.name]) for pk, rows in by_cluster.items() for queue in rows}
 

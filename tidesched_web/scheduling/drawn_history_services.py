@@ -46,14 +46,13 @@ class _Line(msgspec.Struct, frozen=True):
     swing: float
 
 
-def draw(*, cluster: Cluster, hardware: dict[str, int], seed: int, days: int = DAYS) -> dict[str, int]:
-    made = draw_use(cluster=cluster, hardware=hardware, seed=seed, days=days)
+def draw(*, cluster: Cluster, hardware: dict[str, int], seed: int, days: int = DAYS) -> None:
+    draw_use(cluster=cluster, hardware=hardware, seed=seed, days=days)
     sessions = _sessions(cluster, _hours(cluster, days), seed)
-    reclaims = _reclaims(cluster, _lines(cluster, seed), sessions, days * RECLAIMS_A_DAY, seed)
-    return made | {"sessions": len(sessions), "reclaims": reclaims}
+    _reclaims(cluster, _lines(cluster, seed), sessions, days * RECLAIMS_A_DAY, seed)
 
 
-def draw_use(*, cluster: Cluster, hardware: dict[str, int], seed: int, days: int = SMALL_DAYS) -> dict[str, int]:
+def draw_use(*, cluster: Cluster, hardware: dict[str, int], seed: int, days: int = SMALL_DAYS) -> None:
     require_transaction()
     assert cluster.clock_anchor is not None
     hours = _hours(cluster, days)
@@ -63,11 +62,9 @@ def draw_use(*, cluster: Cluster, hardware: dict[str, int], seed: int, days: int
     step = dt.timedelta(minutes=TIDE_MINUTES)
     newest = [cluster.clock_anchor - step * number for number in range(1, 1 + TIDE_DAYS * dt.timedelta(days=1) // step)]
     tide = levels | {at: demo.tide_level(at.timestamp(), seed=seed) for at in newest}
-    return {
-        "rollups": _roll_up(lines, levels, hours[-24 * ROLLED_UP_HOURS_DAYS :], end),
-        "usage_changes": _usage(cluster, lines, levels, end),
-        "tide_points": _tide(cluster, lines, tide, hardware),
-    }
+    _roll_up(lines, levels, hours[-24 * ROLLED_UP_HOURS_DAYS :], end)
+    _usage(cluster, lines, levels, end)
+    _tide(cluster, lines, tide, hardware)
 
 
 def _hours(cluster: Cluster, days: int) -> list[dt.datetime]:
@@ -132,14 +129,11 @@ def _columns(lines: Sequence[_Line]) -> list[list[Any]]:
 
 def _roll_up(
     lines: Sequence[_Line], levels: dict[dt.datetime, float], newest: Sequence[dt.datetime], end: dt.datetime
-) -> int:
+) -> None:
     whole = {at: level for at, level in levels.items() if at < end.replace(hour=0)}
-    made = 0
     with connection.cursor() as cursor:
         for statement, hours in ((_DAYS, list(whole)), (_HOURS, list(newest))):
             cursor.execute(statement, [hours, [levels[at] for at in hours], *_columns(lines)])
-            made += cursor.rowcount
-    return made
 
 
 _CHANGES = """
@@ -153,13 +147,12 @@ ORDER BY h.at
 """
 
 
-def _usage(cluster: Cluster, lines: Sequence[_Line], levels: dict[dt.datetime, float], end: dt.datetime) -> int:
+def _usage(cluster: Cluster, lines: Sequence[_Line], levels: dict[dt.datetime, float], end: dt.datetime) -> None:
     detailed = end - dt.timedelta(days=DETAILED_DAYS)
     moments = [at for at in levels if at >= detailed or at.hour % 12 == 0]
     walls = [_wall(cluster, at) for at in moments]
     with connection.cursor() as cursor:
         cursor.execute(_CHANGES, [cluster.pk, walls, moments, [levels[at] for at in moments], *_columns(lines)])
-        return cursor.rowcount
 
 
 _TIDE = """
@@ -194,7 +187,7 @@ ORDER BY at, card
 """
 
 
-def _tide(cluster: Cluster, lines: Sequence[_Line], levels: dict[dt.datetime, float], hardware: dict[str, int]) -> int:
+def _tide(cluster: Cluster, lines: Sequence[_Line], levels: dict[dt.datetime, float], hardware: dict[str, int]) -> None:
     moments, cards = list(levels), sorted(hardware)
     walls = [_wall(cluster, at) for at in moments]
     columns = [[getattr(line, name) for line in lines] for name in ("card", "quota", "base", "swing")]
@@ -213,7 +206,6 @@ def _tide(cluster: Cluster, lines: Sequence[_Line], levels: dict[dt.datetime, fl
     ]
     with connection.cursor() as cursor:
         cursor.execute(_TIDE, asked)
-        return cursor.rowcount
 
 
 def _sessions(cluster: Cluster, hours: Sequence[dt.datetime], seed: int) -> list[Session]:
@@ -234,7 +226,7 @@ def _sessions(cluster: Cluster, hours: Sequence[dt.datetime], seed: int) -> list
     return Session.objects.bulk_create(made, batch_size=2000)
 
 
-def _reclaims(cluster: Cluster, lines: Sequence[_Line], sessions: Sequence[Session], count: int, seed: int) -> int:
+def _reclaims(cluster: Cluster, lines: Sequence[_Line], sessions: Sequence[Session], count: int, seed: int) -> None:
     rng = random.Random(f"{seed}/reclaims")
     serving: dict[str, list[_Line]] = {}
     lent: dict[str, list[_Line]] = {}
@@ -273,7 +265,6 @@ def _reclaims(cluster: Cluster, lines: Sequence[_Line], sessions: Sequence[Sessi
     for session in touched:
         session.counts = session.counts | {"evictions": evicted[session.pk]}
     Session.objects.bulk_update(touched, ["counts"], batch_size=1000)
-    return len(rows)
 
 
 def _amount(card: str, cards: int) -> dict[str, Any]:

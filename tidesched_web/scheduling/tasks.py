@@ -1,6 +1,7 @@
 """Celery tasks. Each one only wakes: the work stands in PostgreSQL, so a message may be lost, late or come twice."""
 
 import logging
+from functools import partial
 from typing import Any
 
 from celery import shared_task
@@ -119,7 +120,7 @@ def _begin(sender: str, instance: Any, **_: object) -> None:
     if SESSIONS_QUEUE not in instance.app.amqp.queues.consume_from or _shards is not None:
         return
     _hostname = sender
-    _shards = Shards(consume=_consume, release=_give_up, note=_note_hang)
+    _shards = Shards(consume=_consume, release=_give_up, note=partial(worker_progress.leave_note, "sessions"))
     _shards.start()
 
 
@@ -140,10 +141,6 @@ def _prepare_to_end(**_: object) -> None:
 def _end(**_: object) -> None:
     if _shards is not None:
         _shards.stop()
-
-
-def _note_hang(activity: str) -> None:
-    worker_progress.leave_note("sessions", activity)
 
 
 def _consume(cluster_id: int) -> bool:

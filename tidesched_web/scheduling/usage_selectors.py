@@ -180,7 +180,7 @@ def usage_changes(
 _DEMAND = """
 SELECT (extract(isodow FROM at AT TIME ZONE %(zone)s)::int - 1) * 24 + extract(hour FROM at AT TIME ZONE %(zone)s)::int,
        percentile_cont(0.5) WITHIN GROUP (ORDER BY used), percentile_cont(0.9) WITHIN GROUP (ORDER BY used),
-       max(most), count(*)
+       max(most)
 FROM (SELECT at, sum(allocated_mean) AS used, sum(allocated_max) AS most FROM scheduling_usagerollup
       WHERE queue_id = ANY(%(queues)s) AND card = %(card)s AND step_seconds = 3600
         AND at > (SELECT max(at) FROM scheduling_usagerollup WHERE queue_id = ANY(%(queues)s) AND step_seconds = 3600)
@@ -196,7 +196,6 @@ class HourOfWeek(NamedTuple):
     p50: float
     p90: float
     most: float
-    weeks: int
 
 
 def demand_by_hour_of_week(queue_ids: Collection[int], card: str, zone: str) -> dict[int, HourOfWeek]:
@@ -204,8 +203,7 @@ def demand_by_hour_of_week(queue_ids: Collection[int], card: str, zone: str) -> 
     with connection.cursor() as cursor:
         cursor.execute(_DEMAND, {"queues": sorted(queue_ids), "card": card, "zone": zone, "weeks": 8})
         return {
-            hour: HourOfWeek(p50 / 1000, p90 / 1000, float(most) / 1000, count)
-            for hour, p50, p90, most, count in cursor.fetchall()
+            hour: HourOfWeek(p50 / 1000, p90 / 1000, float(most) / 1000) for hour, p50, p90, most in cursor.fetchall()
         }
 
 

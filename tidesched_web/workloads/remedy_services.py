@@ -47,6 +47,6 @@ def keep_remedy(
     return True
 
 
-def drop_stale(*, cluster_id: int) -> int:
+def drop_stale(*, cluster_id: int) -> None:
     over = Q(gang__needs=False) | Q(worked_out_at__lt=timezone.now() - KEPT)
-    return GangRemedy.objects.filter(over, gang__cluster_id=cluster_id).delete()[0]
+    GangRemedy.objects.filter(over, gang__cluster_id=cluster_id).delete()

@@ -154,10 +154,6 @@ class GangRecorder:
         self.written += [self._named(gang) for gang in moved]
         return len(self.written) + len(gone)
 
-    def forget(self) -> None:
-        """After a transaction that was rolled back: what is remembered is not in the tables."""
-        self.load()
-
     def _has_moved(self, gang: Seen) -> bool:
         known = self._known[gang.values.uid]
         return gang.reason is not None and known.figures != (gang.reason.numbers, gang.reason.message)

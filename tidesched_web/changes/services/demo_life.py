@@ -90,9 +90,10 @@ def forget_people() -> int:
     return off
 
 
-def end_people() -> int:
-    """Switch them off once a real cluster is connected; returns how many. Asked now and then, whatever DEMO says."""
-    return forget_people() if kept() and not only_simulated() else 0
+def end_people() -> None:
+    """Switch them off once a real cluster is connected. Asked now and then, whatever DEMO says."""
+    if kept() and not only_simulated():
+        forget_people()
 
 
 def _switched_off(user: User) -> bool:

@@ -32,15 +32,13 @@ SELECT id FROM (
 """
 
 
-def prune() -> int:
+def prune() -> None:
     """Those that were never applied go first, then the oldest ones of those who made the most."""
     limits = [settings.RETENTION_CHANGES, _PRUNED_AT_ONCE]
     with connection.cursor() as cursor:
         written, over = ([str(state) for state in states] for states in (_WRITTEN, _OVER))
         cursor.execute(_BEYOND, [written, written, over, *limits])
-        pks = [row[0] for row in cursor.fetchall()]
-    QuotaChange.objects.filter(pk__in=pks).delete()
-    return len(pks)
+        QuotaChange.objects.filter(pk__in=[row[0] for row in cursor.fetchall()]).delete()
 
 
 def sweep() -> int:

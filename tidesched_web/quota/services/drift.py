@@ -164,7 +164,7 @@ def _mark(cluster: Cluster, rows: Collection[Drift], *, drifted: bool) -> None:
             told.update(sync_state=after)
 
 
-def note_look(*, cluster: Cluster, live: Collection[Key]) -> DriftLook:
+def note_look(*, cluster: Cluster, live: Collection[Key]) -> None:
     managed = managed_names(cluster)
     unmanaged = sorted(
         name for kind, name in live if kind == QUEUE and name not in OWN_OF_VOLCANO and (kind, name) not in managed
@@ -174,7 +174,7 @@ def note_look(*, cluster: Cluster, live: Collection[Key]) -> DriftLook:
         name for kind, name in live if kind == CLASS and not name.startswith("system-") and (kind, name) not in managed
     )
     before = DriftLook.objects.filter(cluster=cluster).values_list("unmanaged", "unmanaged_classes").first()
-    look, _made = DriftLook.objects.update_or_create(
+    DriftLook.objects.update_or_create(
         cluster=cluster,
         defaults={
             "looked_at": timezone.now(),
@@ -185,7 +185,6 @@ def note_look(*, cluster: Cluster, live: Collection[Key]) -> DriftLook:
     )
     if before is not None and before != (unmanaged, classes):
         transaction.on_commit(lambda: events.publish("drift", events.EVERYTHING, cluster_id=cluster.pk), robust=True)
-    return look
 
 
 def unresolved(cluster: Cluster) -> set[Key]:

@@ -15,18 +15,18 @@ LOOK_SECONDS = 60.0
 _looked: dict[int, tuple[dict[str, str], float]] = {}
 
 
-def push_limits_anew(cluster: Cluster) -> int:
-    """Let queues that stand in step but were pushed with other card limits be pushed again; returns how many."""
+def push_limits_anew(cluster: Cluster) -> None:
+    """Let queues that stand in step but were pushed with other card limits be pushed again."""
     counted_by, now = limited_cards(cluster), time.monotonic()
     known = _looked.get(cluster.pk)
     if known is not None and known[0] == counted_by and now - known[1] < LOOK_SECONDS:
-        return 0
+        return
     pushed = PushedObject.objects.filter(cluster=cluster, kind="Queue").values_list("name", "fields")
     names = [name for name, fields in pushed.iterator() if _limited(fields) != _wanted(fields, counted_by)]
-    rows = Queue.objects.filter(cluster=cluster, name__in=names, sync_state=SyncState.IN_STEP)
-    moved = rows.update(sync_state=SyncState.PENDING) if names else 0
+    if names:
+        rows = Queue.objects.filter(cluster=cluster, name__in=names, sync_state=SyncState.IN_STEP)
+        rows.update(sync_state=SyncState.PENDING)
     _looked[cluster.pk] = (counted_by, now)
-    return moved
 
 
 def _limited(fields: dict[str, str]) -> dict[str, str]:

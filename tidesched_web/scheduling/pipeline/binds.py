@@ -25,7 +25,6 @@ class GangBinds(msgspec.Struct, kw_only=True):
 
 
 class BindReport(msgspec.Struct):
-    done: int = 0
     failed: int = 0
     open: int = 0
     taken_back: list[str] = []
@@ -46,7 +45,6 @@ def send(units: Sequence[GangBinds], route: Route) -> BindReport:
         outcomes = [outcome_of(draft, answer) for draft, answer in zip(drafts, answers, strict=True)]
         known = [outcome for outcome in outcomes if outcome is not None]
         route.finish(drafts, known)
-        report.done += sum(outcome.state is DecisionState.DONE for outcome in known)
         report.failed += sum(outcome.state is not DecisionState.DONE for outcome in known)
         report.open += len(outcomes) - len(known)
         states = {outcome.id: outcome for outcome in known}

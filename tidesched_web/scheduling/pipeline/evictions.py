@@ -16,11 +16,8 @@ from tidesched_web.scheduling.pipeline.sending import BATCH, Route, outcome_of, 
 
 
 class EvictionReport(msgspec.Struct):
-    done: int = 0
     failed: int = 0
     open: int = 0
-    cancelled_reclaims: int = 0
-    partial_reclaims: int = 0
     cancelled: set[int] = set()
 
 
@@ -51,7 +48,6 @@ def send(groups: Sequence[list[Draft]], route: Route, *, budgets: Budgets | None
                 refused, answer = over[0], Answer(OutcomeKind.REFUSED, "DisruptionBudget", over[1])
             if refused is not None and answer is not None:
                 _cancel(group, refused, answer, route)
-                report.cancelled_reclaims += 1
                 report.cancelled |= {draft.reclaim_id for draft in group if draft.reclaim_id is not None}
                 report.failed += len(group)
             else:
@@ -106,7 +102,6 @@ def _evict(groups: Sequence[list[Draft]], route: Route, report: EvictionReport) 
     failpoints.reach("evict.sent")
     outcomes = [_outcome(draft, answer) for draft, answer in zip(drafts, answers, strict=True)]
     known = [outcome for outcome in outcomes if outcome is not None]
-    report.done += sum(outcome.state is DecisionState.DONE for outcome in known)
     report.failed += sum(outcome.state is not DecisionState.DONE for outcome in known)
     report.open += len(outcomes) - len(known)
     route.finish(drafts, known)
@@ -120,7 +115,7 @@ def _evict(groups: Sequence[list[Draft]], route: Route, report: EvictionReport) 
         )
         for group in groups:
             if all(draft.id in states for draft in group):
-                report.partial_reclaims += _alert_if_partial(group, states, route)
+                _alert_if_partial(group, states, route)
 
 
 def _outcome(draft: Draft, answer: Answer) -> Outcome | None:
@@ -129,10 +124,10 @@ def _outcome(draft: Draft, answer: Answer) -> Outcome | None:
     return outcome_of(draft, answer)
 
 
-def _alert_if_partial(group: Sequence[Draft], states: dict[int, Outcome], route: Route) -> int:
+def _alert_if_partial(group: Sequence[Draft], states: dict[int, Outcome], route: Route) -> None:
     stayed = [draft for draft in group if states[draft.id].state is not DecisionState.DONE]
     if not stayed or len(stayed) == len(group):
-        return 0
+        return
     alerts.raise_alert(
         cluster_id=route.cluster_id,
         key="partial_reclaim",  # one open alert says enough; one for each would never end
@@ -142,4 +137,3 @@ def _alert_if_partial(group: Sequence[Draft], states: dict[int, Outcome], route:
         numbers={"reclaim": group[0].reclaim_id, "stayed": [draft.target for draft in stayed][:20]},
         session_id=route.session_id,
     )
-    return 1

@@ -15,8 +15,6 @@ from tidesched_web.quota.tide_selectors import BaseQuota
 from tidesched_web.scheduling.models import Reclaim, ReclaimState, ReclaimVictim, Session
 from tidesched_web.scheduling.pipeline import receipts
 
-OPEN_STATES = (ReclaimState.DECIDED, ReclaimState.EVICTING, ReclaimState.PROMISED, ReclaimState.PARTIAL)
-
 
 class QueueOwner(msgspec.Struct, frozen=True):
     id: int

@@ -103,8 +103,6 @@ def split_name(key: str) -> tuple[str, str]:
     return namespace, name
 
 
-def supersede(drafts: Sequence[Draft], text: str) -> list[Outcome]:
-    outcomes = [Outcome(draft.id, DecisionState.SUPERSEDED, text) for draft in drafts]
+def supersede(drafts: Sequence[Draft], text: str) -> None:
     with transaction.atomic():
-        decisions.mark(drafts, outcomes)
-    return outcomes
+        decisions.mark(drafts, [Outcome(draft.id, DecisionState.SUPERSEDED, text) for draft in drafts])

@@ -93,8 +93,8 @@ def _2_settle(work: Work) -> None:
         except Paused:
             work.hold = Hold.PAUSED
         else:
-            if settled.found:
-                work.counts["settled"] = settled.found
+            if settled:
+                work.counts["settled"] = settled
             sessions.filter(state__in=[SessionState.DECIDED, SessionState.SENDING]).update(
                 state=SessionState.FAILED, finished_at=timezone.now(), error="Ended early; settled afterwards."
             )

@@ -59,13 +59,11 @@ class Shards:
         for shard in shards:
             shard.join(max(0.0, deadline - time.monotonic()))
 
-    def wake(self, cluster_id: int) -> bool:
+    def wake(self, cluster_id: int) -> None:
         with self._lock:
             shard = self._shards.get(cluster_id)
-        if shard is None:
-            return False
-        shard.wake()
-        return True
+        if shard is not None:
+            shard.wake()
 
     def adopt(self) -> None:
         self._sweep_now.set()

@@ -28,21 +28,11 @@ class UsageRecorder:
                 "queue_id", "card", "quota", "allocated", "inqueue", "elastic"
             )
         }
+        self._tide = {}
         newest = TidePoint.objects.filter(cluster_id=self.cluster_id).order_by("card", "-id").distinct("card")
-        self._tide = {
-            row.card: Tide(
-                row.card,
-                row.total,
-                row.inference,
-                row.training,
-                row.borrowed,
-                row.foreign,
-                row.idle,
-                row.waiting,
-                UNKNOWN if row.quota is None else row.quota,
-            )
-            for row in newest
-        }
+        for row in newest.values(*Tide.__struct_fields__):
+            quota = UNKNOWN if row["quota"] is None else row["quota"]
+            self._tide[row["card"]] = Tide(**row | {"quota": quota})
 
     def record_queues(
         self,

@@ -1,5 +1,3 @@
-"""``manage.py demo_setup``: the demo's cluster, tenants, queues and quotas, and their push to the simulated cluster."""
-
 import time
 from pathlib import Path
 from typing import Any

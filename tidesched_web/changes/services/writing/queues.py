@@ -1,3 +1,4 @@
+from tidesched_web.accounts.models import BusinessLine, Project
 from tidesched_web.changes.documents import CLOSED, MIB
 from tidesched_web.changes.services.writing.rows import Rows, counted
 from tidesched_web.changes.tree_document import PLATFORM, Document, parts_of
@@ -39,8 +40,9 @@ class _Owners:
     def __init__(self, rows: Rows, documents: list[Document]) -> None:
         self._rows = rows
         places = [(document.get("tenant") or PLATFORM, document) for document in documents]
-        self._projects = rows.projects({(tenant, doc["project"]) for tenant, doc in places if "project" in doc})
-        self._lines = rows.lines({(tenant, doc["business_line"]) for tenant, doc in places if "business_line" in doc})
+        self._projects = rows.below(Project, {(tenant, doc["project"]) for tenant, doc in places if "project" in doc})
+        lines = {(tenant, doc["business_line"]) for tenant, doc in places if "business_line" in doc}
+        self._lines = rows.below(BusinessLine, lines)
 
     def give(self, queue: Queue, document: Document) -> None:
         tenant, project, line = _places(document)

@@ -16,6 +16,7 @@ from tidesched_web.common.locking import require_transaction
 # Up to so many rows single statements cost less than building one for all.
 _FEW = 16
 _R = TypeVar("_R", bound=models.Model)
+_O = TypeVar("_O", Project, BusinessLine)
 
 
 class Gone(Exception):
@@ -82,20 +83,13 @@ class Rows:
     def note_tenant(self, tenant: Tenant) -> None:
         self._tenants[tenant.slug] = tenant
 
-    def projects(self, wanted: set[tuple[str, str]]) -> dict[tuple[str, str], Project]:
+    def below(self, model: type[_O], wanted: Iterable[tuple[str, ...]]) -> dict[tuple[str, ...], _O]:
+        """Projects or business lines by slugs of tenant (or the platform's sign) and their own."""
         among = Q(pk__in=[])
         for tenant, slug in sorted(wanted):
-            among |= Q(tenant__slug=tenant, slug=slug)
-        found = Project.objects.select_related("tenant").filter(among) if wanted else []
-        return _There(((project.tenant.slug, project.slug), project) for project in found)
-
-    def lines(self, wanted: set[tuple[str, str]]) -> dict[tuple[str, str], BusinessLine]:
-        among = Q(pk__in=[])
-        for tenant, slug in sorted(wanted):
-            owner = Q(tenant__isnull=True) if tenant == PLATFORM else Q(tenant__slug=tenant)
-            among |= owner & Q(slug=slug)
-        found = BusinessLine.objects.select_related("tenant").filter(among) if wanted else []
-        return _There(((line.tenant.slug if line.tenant else PLATFORM, line.slug), line) for line in found)
+            among |= Q(tenant__slug=None if tenant == PLATFORM else tenant, slug=slug)
+        found = model._base_manager.select_related("tenant").filter(among) if wanted else ()
+        return _There(((row.tenant.slug if row.tenant else PLATFORM, row.slug), row) for row in found)
 
     def card_types(self) -> Mapping[str, CardType]:
         if self._card_types is None:
