@@ -74,7 +74,7 @@ def test_a_tenant_that_another_cluster_deletes_meanwhile_is_a_conflict(monkeypat
     def delete():
         try:
             with contextlib.suppress(DomainError):  # it is used by then
-                quota.delete_tenant(tenant=Tenant.objects.get(slug="brief"), actor="tests")
+                quota.delete_owner(owner=Tenant.objects.get(slug="brief"), actor="tests")
         finally:
             connections.close_all()
 

@@ -37,10 +37,10 @@ def test_a_slug_is_taken_once() -> None:
 
 def test_an_edit_counts_a_version_and_a_stale_one_is_refused() -> None:
     acme = quota.create_tenant(slug="acme", actor=ACTOR)
-    assert quota.update_tenant(tenant=acme, name="Acme", version=1, actor=ACTOR)
-    assert not quota.update_tenant(tenant=acme, name="Acme", actor=ACTOR)
+    assert quota.update_owner(owner=acme, name="Acme", version=1, actor=ACTOR)
+    assert not quota.update_owner(owner=acme, name="Acme", actor=ACTOR)
     with pytest.raises(DomainError) as refused:
-        quota.update_tenant(tenant=acme, name="Other", version=1, actor=ACTOR)
+        quota.update_owner(owner=acme, name="Other", version=1, actor=ACTOR)
     assert (refused.value.code, refused.value.extra["etag"]) == ("stale", '"2"')
     entry = AuditEntry.objects.order_by("-id").first()
     assert (entry.action, entry.before, entry.after) == ("tenant.update", {"name": "acme"}, {"name": "Acme"})
@@ -62,23 +62,23 @@ def test_what_has_queues_stays_and_the_rest_goes_along() -> None:
     queue = quota_writes.create_queue(
         cluster=cluster, name="chat-online", service_type="inference", project=project, actor=ACTOR
     )
-    for act, row in ((quota.delete_tenant, {"tenant": acme}), (quota.delete_project, {"project": project})):
+    for owner in (acme, project):
         with pytest.raises(DomainError) as refused:
-            act(**row, actor=ACTOR)
+            quota.delete_owner(owner=owner, actor=ACTOR)
         assert refused.value.code == "in_use"
         blocking = next(group for group in refused.value.extra["dependents"] if group["blocks"])
         assert blocking == {"kind": "queue", "count": 1, "names": ["chat-online"], "blocks": True}
-    quota.delete_business_line(business_line=line, actor=ACTOR)
+    quota.delete_owner(owner=line, actor=ACTOR)
     queue.delete()
     version = QuotaTree.objects.get().version
-    for act, row in ((quota.delete_tenant, {"tenant": acme}), (quota.delete_project, {"project": project})):
+    for owner in (acme, project):
         with pytest.raises(DomainError) as refused:
-            act(**row, actor=ACTOR)
+            quota.delete_owner(owner=owner, actor=ACTOR)
         assert (refused.value.code, refused.value.extra["clusters"]) == ("in_use", ["east"])
         assert refused.value.extra["edits"]["project/acme/chat"] == {"quota": None}
     assert {group.kind: group.count for group in dependents_of(acme)} == {"project": 1, "member": 1, "quota": 1}
     CardQuota.objects.all().delete()
-    quota.delete_tenant(tenant=acme, reason="they left", actor=ACTOR)
+    quota.delete_owner(owner=acme, reason="they left", actor=ACTOR)
     assert not Tenant.objects.exists()
     assert not Project.objects.exists()
     assert not Membership.objects.exists()

@@ -1,8 +1,4 @@
-"""What may be done with a change, and by whom: one answer for services, pages and REST.
-
-An act is allowed by the state of the change and by who asks. Whether the edits themselves are the caller's to make is
-asked when it is done (`authority.require_authority`), since that needs the tree.
-"""
+"""Whether the edits are the caller's to make is asked when it is done (`authority`), since that needs the tree."""
 
 from enum import StrEnum
 from typing import Final
@@ -46,18 +42,12 @@ def allowed_actions(change: QuotaChange, access: Access) -> list[Act]:
 
 
 def require_act(change: QuotaChange, access: Access, act: Act) -> None:
-    """Refuse an act that the state or the caller does not allow.
-
-    Raises:
-        DomainError: ``permission_denied`` or ``approver_not_independent`` (403), ``conflict`` (409) with the state.
-    """
     refused = refusal(change, access, act)
     if refused is not None:
         raise refused
 
 
 def refusal(change: QuotaChange, access: Access, act: Act) -> DomainError | None:
-    """Why an act is refused; None = it is allowed."""
     return _not_a_writer(access) or _not_now(change, act) or _not_by(change, access, act)
 
 
@@ -108,10 +98,7 @@ def _not_by(change: QuotaChange, access: Access, act: Act) -> DomainError | None
 
 
 def agrees_by_applying(change: QuotaChange, access: Access) -> bool:
-    """Whether one who applies an approved change at another hour, or for another reason, approves that by the same act.
-
-    It is so for each second person whose approval would count; for all others it waits for a new approval.
-    """
+    """It is so for each second person whose approval would count; for all others it waits for a new approval."""
     return change.state == APPROVED and decides_about(change, access) and approval_refusal(change, access) is None
 
 

@@ -1,16 +1,13 @@
-"""Queues of a cluster that are not decided on here yet: found, read as documents, and taken over by a change.
-
-The push writes by server-side apply and owns only what it writes, so whatever else stands in such an object stays.
-"""
+"""The push writes by server-side apply and owns only what it writes: whatever else stands in an object stays."""
 
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, Final
+from typing import Any
 
 from django.utils.translation import gettext as _
 
-from tidesched_web.changes.documents import canonical
+from tidesched_web.changes.documents import MIB, canonical
 from tidesched_web.changes.object_differences import object_differences
 from tidesched_web.changes.tree_document import Document, key_of
 from tidesched_web.clusters.credentials import UNUSABLE, connection_of
@@ -23,21 +20,12 @@ from tidesched_web.clusters.models import Cluster
 from tidesched_web.common.errors import DomainError
 from tidesched_web.engine.quantities import cpu_milli, memory_mib
 from tidesched_web.quota.push_selectors import cards_of_resources, limited_cards
-
-# Volcano makes these by itself, and they have no owner.
-OWN_OF_VOLCANO: Final = frozenset({"root", "default"})
-MIB: Final = 2**20
+from tidesched_web.quota.services.drift import OWN_OF_VOLCANO
 
 
 @dataclass(frozen=True)
 class Found:
-    """A queue of the cluster as it stands, what of it becomes intent, and what could not be read.
-
-    Attributes:
-        limits: how many of each extended resource it may use, as ``spec.capability`` says.
-        unclear: resources among them that count several card types, with these: a person has to say which is meant.
-        named: what a person said.
-    """
+    """``unclear``: resources that count several card types, with these; ``named``: which one a person said is meant."""
 
     name: str
     manifest: Mapping[str, Any]
@@ -51,11 +39,7 @@ class Found:
 
 
 def unmanaged(cluster: Cluster, known: Iterable[str]) -> list[Found]:
-    """The queues that the cluster has and the tree has not. Asks the cluster.
-
-    Raises:
-        DomainError: ``unavailable`` where the cluster does not answer.
-    """
+    """The queues that the cluster has and the tree has not. Asks the cluster."""
     if cluster.disconnected_at is not None:
         raise DomainError("unavailable", _("%(cluster)s is disconnected.") % {"cluster": cluster.name})
     try:
@@ -78,13 +62,7 @@ def _live_queues(connection: Connection) -> list[Any]:
 
 
 def read(manifest: Mapping[str, Any], counted: Mapping[str, list[str]] | None = None) -> Found:
-    """What a live Queue says, as a document without an owner.
-
-    An ordinary queue has no card quota: its limits of resources are one, as far as each counts one card type.
-
-    Args:
-        counted: the card types of the cluster by the resource that counts them.
-    """
+    """An ordinary queue has no card quota: its limits of resources are one, as far as each counts one card type."""
     metadata, spec = manifest.get("metadata") or {}, manifest.get("spec") or {}
     annotations, status = metadata.get("annotations") or {}, manifest.get("status") or {}
     unread: list[str] = []
@@ -130,7 +108,6 @@ def read(manifest: Mapping[str, Any], counted: Mapping[str, list[str]] | None = 
 
 
 def _limits(capability: Mapping[str, Any], unread: list[str]) -> dict[str, int]:
-    """The extended resources of ``spec.capability``, which come in whole numbers."""
     found = {}
     for resource, value in sorted(capability.items()):
         if "/" in resource:
@@ -145,7 +122,6 @@ def _limits(capability: Mapping[str, Any], unread: list[str]) -> dict[str, int]:
 
 
 def said(found: Found, resource: str, card: str) -> Found:
-    """With the card type that a person named for an unclear resource."""
     quota = {**found.document["card_quota"], card: found.limits[resource]}
     unclear = {name: cards for name, cards in found.unclear.items() if name != resource}
     named = {**found.named, resource: card}
@@ -167,7 +143,6 @@ def _cards(text: str | None, unread: list[str]) -> dict[str, int]:
 
 
 def adopted(found: Found, *, tenant: str | None, project: str | None, business_line: str | None) -> Document:
-    """The document of a queue under its new owner: a project makes it inference, a business line training."""
     owner = {"tenant": tenant, "project": project, "business_line": business_line}
     service_type = "inference" if project and not business_line else "training"
     owned = found.document | {name: value for name, value in owner.items() if value} | {"service_type": service_type}
@@ -177,8 +152,6 @@ def adopted(found: Found, *, tenant: str | None, project: str | None, business_l
 
 @dataclass(frozen=True)
 class KeyLine:
-    """One key of the object: what it says, what it will say, and whether it is ours to say."""
-
     key: str
     before: str
     after: str
@@ -186,10 +159,7 @@ class KeyLine:
 
 
 def dry_view(cluster: Cluster, found: Found, document: Document, documents: Mapping[str, Document]) -> list[KeyLine]:
-    """What the first push makes of the object, key by key. Nothing is removed: what is not written stays.
-
-    Contested: another manager has set it otherwise; the push takes nothing away and says so.
-    """
+    """Nothing is removed: what is not written stays. Contested: another manager has set it otherwise, and keeps it."""
     key, counted_by = key_of("queue", found.name), limited_cards(cluster)
     (difference,) = object_differences(documents, {**documents, key: document}, [key], cluster.clock(), counted_by)
     manifest = difference.after or {}

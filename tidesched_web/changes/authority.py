@@ -1,7 +1,4 @@
-"""Who may edit which documents. A tenant admin decides inside the tenant's ceiling and nowhere else.
-
-What the admin may ask for above that ceiling is the matter of `ceiling_requests`.
-"""
+"""A tenant admin decides inside the tenant's ceiling and nowhere else (but see `ceiling_requests`)."""
 
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
@@ -33,7 +30,6 @@ _RANKING = ("/parent", "/deserved", "/guarantee")
 
 
 def require_writer(access: Access) -> None:
-    """Refuse callers that may change no quota at all: members, auditors, tokens without the scope."""
     if not access.administers and not access.admin_of:
         raise DomainError("permission_denied", _("Only platform admins and tenant admins may change quota."))
     require_scope(access, Scope.QUOTA_WRITE)
@@ -47,13 +43,7 @@ def require_authority(
     *,
     asking: bool = False,
 ) -> None:
-    """Refuse edits of objects that are not the caller's, as if they were not there.
-
-    ``asking``: the caller makes or sends a change, so more quota for the tenant itself may be asked for.
-
-    Raises:
-        DomainError: ``not_found`` for an object of another tenant, ``permission_denied`` for what is the platform's.
-    """
+    """Refuse edits of objects that are not the caller's as if they were not there. ``asking``: for more quota."""
     require_writer(access)
     if access.administers:
         return
@@ -196,7 +186,6 @@ def _denied(key: str, field: str, detail: str) -> Fault:
 def touched_tenants(
     reading: TreeReading, after: Mapping[str, Document], edits: Mapping[str, Any]
 ) -> tuple[set[str], bool]:
-    """The tenants whose objects are edited, and whether anything of the cluster or the platform is too."""
     slugs: set[str] = set()
     wide = False
     for key in edits:

@@ -1,5 +1,3 @@
-"""Card types by other names: quota may be written with an alias and is kept under the canonical name."""
-
 from collections.abc import Mapping
 from typing import Any
 
@@ -11,11 +9,7 @@ from tidesched_web.common.errors import DomainError
 
 
 def canonical_cards(edits: Mapping[str, Any], aliases: Mapping[str, str]) -> dict[str, Any]:
-    """Edits (or documents) with every alias of a card replaced; what has no such shape stays for others to refuse.
-
-    Raises:
-        DomainError: a card is there twice, under two of its names.
-    """
+    """Edits with every alias of a card replaced; what has no such shape stays for others to refuse."""
     if not aliases:
         return dict(edits)
     return {key: _document(key, patch, aliases) for key, patch in edits.items()}

@@ -1,8 +1,5 @@
-"""What the admin of a tenant asks for above the tenant's own quota, and whether it was granted. The rule is here alone.
-
-Platform admins set a tenant's quota. The tenant's admin may **ask** for more of it, together with edits below it. Such
-a change can be sent to approval, never applied by its author: it is written only with a platform admin's approval.
-Nothing else of a tenant can be asked for: no lower figure, no end of a limit, no other rule of the tenant.
+"""A tenant's admin may **ask** for a higher quota of the tenant, and nothing else of it: such a change is never applied
+by its author, only with a platform admin's approval. The rule is here alone.
 """
 
 from collections.abc import Iterable, Mapping
@@ -23,14 +20,12 @@ _COMPUTE = frozenset({"cpu_milli", "memory_bytes"})
 
 
 def asked_for(before: Mapping[str, Document], after: Mapping[str, Document], keys: Iterable[str]) -> list[Difference]:
-    """The raised figures of tenants' own quotas among the edited objects ``keys``."""
     tenants = [key for key in keys if kind_of(key) == "tenant" and key in before and key in after]
     found = differences(restricted(before, tenants), restricted(after, tenants))
     return [one for one in found if _is_raised(before[one.object], one)]
 
 
 def _is_raised(tenant: Document, found: Difference) -> bool:
-    """Whether a limit that there is becomes a higher one. Where there is none, any figure is less."""
     match [unescaped(step) for step in found.field.split("/")[1:]]:
         case ["quota", service_type, "card_quota", card]:
             cards = tenant.get("quota", {}).get(service_type, {}).get("card_quota")
@@ -43,11 +38,7 @@ def _is_raised(tenant: Document, found: Difference) -> bool:
 
 
 def require_granted(change: QuotaChange, asked: Iterable[Difference]) -> None:
-    """Refuse to write quota that was asked for without the approval of one who has the right to set it, still.
-
-    Raises:
-        DomainError: ``permission_denied``.
-    """
+    """Refuse to write quota that was asked for without the approval of one who has the right to set it, still."""
     if not list(asked):
         return
     approver = change.approver
@@ -58,10 +49,7 @@ def require_granted(change: QuotaChange, asked: Iterable[Difference]) -> None:
 
 
 def request_refusal(change: QuotaChange, access: Access) -> str:
-    """Why the caller may not apply or roll back what only platform admins set; nothing where it may be done.
-
-    A request that was approved is applied at its hour; another hour is a platform admin's to choose.
-    """
+    """A request that was approved is applied at its hour; another hour is a platform admin's to choose."""
     if not change.platform_only or access.administers:
         return ""
     if change.committed_at is not None:

@@ -1,8 +1,4 @@
-"""What a document of each kind holds: its fields, their defaults, and its canonical form.
-
-Canonical means: equal intent gives equal documents. Defaults are filled in, what is not set is absent, memory stands
-in whole MiB, and nothing else is in it.
-"""
+"""Canonical: equal intent gives equal documents: defaults filled in, what is not set absent, memory in whole MiB."""
 
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
@@ -39,12 +35,7 @@ MOST_ALIASES: Final = 20
 
 @dataclass(frozen=True)
 class Fault:
-    """What is wrong with one figure. ``field`` is a JSON pointer into the document of ``object``.
-
-    ``sibling`` is the key of the object that could give way. ``remedy`` says more of what would help; it names the
-    objects of ``remedy_names``, and is for those who see them all. ``of_all``: the figures are sums of all tenants.
-    ``plans`` says which tide plans are at work. Both are for those who see everything.
-    """
+    """``field`` is a JSON pointer; ``remedy`` and ``plans`` are for who sees everything."""
 
     object: str
     field: str
@@ -83,7 +74,6 @@ class Faults:
         self.more = 0
 
     def add(self, found: Iterable[Fault]) -> None:
-        """More faults; O(those)."""
         for fault in found:
             if len(self.kept) < MOST_ERRORS:
                 self.kept.append(fault)
@@ -98,8 +88,6 @@ class _Refused(ValueError):
 
 
 class _NoField(_Refused):
-    """A field that is not known; what is said of it has a hint, of which a change has only some."""
-
     def __init__(self, name: str, known: Iterable[str], at: str) -> None:
         super().__init__("", at, "unknown_field")
         self.name, self.known = name, list(known)
@@ -302,10 +290,6 @@ def fields_of(kind: str) -> tuple[str, ...]:
 
 
 def canonical(key: str, document: Mapping[str, Any], hints: Hints | None = None) -> tuple[Document, list[Fault]]:
-    """The canonical form of one document and what is wrong with it (then the form is as good as it gets).
-
-    ``hints``: those that are left for the change that the document is a part of.
-    """
     kind, hints = kind_of(key), hints or Hints()
     faults = list(_name_faults(key))
     if kind == "tide-plan":
@@ -335,7 +319,6 @@ def canonical(key: str, document: Mapping[str, Any], hints: Hints | None = None)
 
 
 def _unknown_fields(key: str, document: Mapping[str, Any], hints: Hints) -> Iterator[Fault]:
-    """The first of them by name, the others in one."""
     known = _FIELDS[kind_of(key)]
     unknown = sorted(document.keys() - known.keys())
     for name in unknown[:MOST_UNKNOWN]:
@@ -346,7 +329,6 @@ def _unknown_fields(key: str, document: Mapping[str, Any], hints: Hints) -> Iter
 
 
 def _fill_in(key: str, kind: str, document: Document) -> None:
-    """Defaults that depend on other fields or on the name."""
     if kind in ("tenant", "project", "business-line") and not document.get("name"):
         document["name"] = parts_of(key)[-1]
     if kind == "queue" and "service_type" in document:

@@ -1,8 +1,3 @@
-"""Adopting drift: what a person set in the cluster by hand becomes the intent, by a change like any other.
-
-So the rules of the tree, approval, audit and roll back hold for it.
-"""
-
 from collections.abc import Collection, Mapping
 from typing import Any, Final
 
@@ -16,8 +11,9 @@ from tidesched_web.changes.tree_document import key_of
 from tidesched_web.common.errors import DomainError, need_reason
 from tidesched_web.common.permissions import Access, require_administrator
 from tidesched_web.quota.drift_fields import CARDS, STATE
+from tidesched_web.quota.drift_selectors import QUEUE
 from tidesched_web.quota.models import Drift, DriftWhat, Queue
-from tidesched_web.quota.services.drift import QUEUE, note_adoption
+from tidesched_web.quota.services.drift import note_adoption
 
 # The field of a live queue and the one of its document.
 _QUEUE_FIELDS: Final[Mapping[str, str]] = {
@@ -39,18 +35,12 @@ _AMOUNTS: Final = ("deserved", "guarantee")
 
 
 def adoptable(field: str, kind: str = QUEUE) -> bool:
-    """Whether a field of the object is one of its document; owners and grants are written elsewhere."""
     if kind != QUEUE:
         return field in _CLASS_FIELDS
     return field in _QUEUE_FIELDS or field.startswith((CARDS, *(f"spec.{name}." for name in _AMOUNTS)))
 
 
 def adopt(*, drifts: Collection[Drift], access: Access, reason: str) -> QuotaChange:
-    """Make the live figures of these objects the intent: one change for all of them.
-
-    Raises:
-        DomainError: ``conflict`` where an object is gone or a field cannot be adopted; what a change may raise.
-    """
     require_administrator(access)
     reason = need_reason(reason)
     rows = list(drifts)
@@ -68,7 +58,6 @@ def adopt(*, drifts: Collection[Drift], access: Access, reason: str) -> QuotaCha
 
 
 def edits_of(row: Drift) -> tuple[str, dict[str, Any]]:
-    """The key and the merge patch that make the intent of one object what is live."""
     if row.what == DriftWhat.MISSING or row.live is None:
         said = _("%(name)s is gone from the cluster: push it again, or close and delete it here.")
         raise DomainError("conflict", said % {"name": row.name})
@@ -123,6 +112,3 @@ def _class_edits(row: Drift) -> tuple[str, dict[str, Any]]:
     if "value" in edits:
         edits["replace"] = True  # the live one has it already; here it is another value all the same
     return key_of("priority-class", row.name), edits
-
-
-__all__ = ["adopt", "adoptable", "edits_of"]

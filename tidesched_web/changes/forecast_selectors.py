@@ -1,5 +1,3 @@
-"""Forecasts of changes: which are to be followed, what came, and how often those of a cluster held."""
-
 import datetime as dt
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
@@ -27,8 +25,6 @@ MOST_WRITTEN = 200
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """How often forecasts held: over how many changes, and by what was expected ``(expected, held)``."""
-
     changes: int
     kinds: dict[str, tuple[int, int]]
 
@@ -42,7 +38,6 @@ class Record:
 
 
 def record_of(access: Access, cluster: Cluster) -> Record:
-    """Over the last changes of a cluster that the caller sees. One query."""
     rows = ChangeForecast.objects.filter(cluster=cluster, state=ForecastState.DONE, counted=True).exclude(counts={})
     if not access.everything:
         rows = rows.filter(change__in=visible_changes(access).filter(cluster=cluster))
@@ -63,7 +58,6 @@ class ShownForecast:
 
 
 def forecast_of(change: QuotaChange, access: Access) -> ShownForecast | None:
-    """What was expected of a change beside what came; None where nothing is followed. Two queries at most."""
     found = ChangeForecast.objects.filter(change=change).exclude(state=ForecastState.VOID).first()
     if found is None:
         return None
@@ -77,7 +71,6 @@ def forecast_of(change: QuotaChange, access: Access) -> ShownForecast | None:
 
 
 def changes_to_follow(now: dt.datetime) -> list[QuotaChange]:
-    """Changes that have reached their cluster and whose forecast is not written down yet, with their plans."""
     applied = QuotaChange.objects.filter(state=ChangeState.APPLIED, applied_at__gte=now - FOLLOWED_WITHIN)
     return list(applied.filter(forecast__isnull=True).order_by("pk")[:50])
 
@@ -88,12 +81,10 @@ def open_forecasts() -> list[ChangeForecast]:
 
 
 def newest_session(cluster_id: int) -> Session | None:
-    """The last session that has carried out what it decided."""
     return Session.objects.filter(cluster_id=cluster_id, state=SessionState.DONE).order_by("-number").first()
 
 
 def newest_gangs(cluster_id: int, keys: Collection[str]) -> dict[str, Gang]:
-    """The newest gang of each key; what is not there is left out."""
     parts = [key.partition("/") for key in keys]
     rows = Gang.objects.filter(
         cluster_id=cluster_id,
@@ -108,7 +99,6 @@ def newest_gangs(cluster_id: int, keys: Collection[str]) -> dict[str, Gang]:
 
 
 def points_since(cluster_id: int, keys: Collection[str], since: dt.datetime) -> dict[str, list[dict[str, Any]]]:
-    """Points of the gangs' timelines written since then, by key, the first one first: ``{kind, session, at}``."""
     parts = [key.partition("/") for key in keys]
     rows = GangEvent.objects.filter(
         gang__cluster_id=cluster_id,
@@ -128,20 +118,17 @@ def session_numbers(ids: Iterable[int]) -> dict[int, int]:
 
 
 def sessions_after(cluster_id: int, since: dt.datetime, count: int) -> list[dt.datetime]:
-    """When the first ``count`` sessions began that began since then and have carried out what they decided."""
     sent = Session.objects.filter(cluster_id=cluster_id, started_at__gte=since, state=SessionState.DONE)
     return list(sent.order_by("started_at").values_list("started_at", flat=True)[:count])
 
 
 def written_after(cluster_id: int, since: dt.datetime) -> list[Written]:
-    """The first changes of a cluster that were written after ``since``, with what they reach."""
     later = QuotaChange.objects.filter(cluster_id=cluster_id, committed_at__gt=since).order_by("committed_at", "pk")
     rows = later.values_list("pk", "committed_at", "edits", "base")[:MOST_WRITTEN]
     return [Written(pk, at, reach_of(edits, base)) for pk, at, edits, base in rows if at is not None]
 
 
 def ceilings_of(cluster_id: int, names: Collection[str]) -> dict[str, set[str]]:
-    """What stands above each queue: the keys of its tenant, its project, its business line and its parent."""
     rows = Queue.objects.filter(cluster_id=cluster_id, name__in=names).values_list(
         "name", "parent", "tenant__slug", "project__tenant__slug", "project__slug",
         "business_line__tenant__slug", "business_line__slug",

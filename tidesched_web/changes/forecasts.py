@@ -39,7 +39,6 @@ OPEN, HELD, MISSED, GONE, OVERTAKEN = "open", "held", "missed", "gone", "overtak
 
 
 def rows_of(impact: Mapping[str, Any]) -> list[Row]:
-    """What an impact (of the present version) lets one expect of gangs."""
     start = {"outcome": OPEN, "session": None, "at": None, "why": None}
     rows = []
     for name, expects in EXPECTED.items():

@@ -1,7 +1,4 @@
-"""What an edit would do to a cluster, asked of the process that keeps its latest snapshot loaded.
-
-The stored answer names the gangs of all tenants: who shows one passes it through `impact_sight.within_sight`.
-"""
+"""The stored answer names the gangs of all tenants: who shows one passes it through `impact_sight.within_sight`."""
 
 import logging
 from collections.abc import Iterable, Mapping
@@ -24,18 +21,6 @@ from tidesched_web.waking import WHAT_IF_QUEUE
 
 _log = logging.getLogger(__name__)
 
-__all__ = [
-    "answer_in_time",
-    "answered_about",
-    "ask",
-    "asked_about",
-    "impact_now",
-    "impact_of_policy",
-    "start_day_impact",
-    "warm",
-    "within_sight",
-]
-
 FOLLOW_TASK = "tidesched_web.scheduling.tasks.follow"
 # A page waits so long; what comes later is found under the job's address.
 PATIENCE_SECONDS = 2.5
@@ -52,11 +37,7 @@ def impact_now(
     timeout: float = PATIENCE_SECONDS,
     subject: str = "",
 ) -> dict[str, Any]:
-    """What the next session would do otherwise with these objects (``{kind, name, before, after}``) or this policy.
-
-    Waits for the answer outside of transactions; where it does not come in time, it says so and names the job.
-    ``subject`` says what is tried out (``change:12``): a new question about it makes the last one void.
-    """
+    """Waits for the answer outside of transactions. A new question about ``subject`` makes the last one void."""
     job = ask(cluster, objects, access=access, policy_text=policy_text, subject=subject)
     return within_sight(answer_in_time(job, timeout), access, cluster.pk)
 
@@ -64,7 +45,6 @@ def impact_now(
 def ask(
     cluster: Cluster, objects: Objects, *, access: Access, policy_text: str | None = None, subject: str = ""
 ) -> Job:
-    """Put the question of `impact_now` and go on; the job has the answer."""
     params = _params(objects, policy_text)
     # Who asks again before the answer is there waits for the same one.
     job = asked_already(JobKind.IMPACT, subject, access.user_id, params) if subject else None
@@ -94,7 +74,6 @@ def answered_about(objects: Objects, *, subject: str) -> Job | None:
 
 
 def answer_in_time(job: Job, timeout: float = PATIENCE_SECONDS) -> dict[str, Any]:
-    """The answer to a question, waited for. Only reads. Names everybody's gangs."""
     if job.result is None and job.open:
         if connection.in_atomic_block:  # there is no answer before the question is committed
             return _later(job, "timeout")
@@ -107,18 +86,15 @@ def answer_in_time(job: Job, timeout: float = PATIENCE_SECONDS) -> dict[str, Any
 def impact_of_policy(
     cluster: Cluster, text: str, *, access: Access, timeout: float = PATIENCE_SECONDS, subject: str = ""
 ) -> dict[str, Any]:
-    """What the next session would do otherwise under another policy."""
     return impact_now(cluster, (), access=access, policy_text=text, timeout=timeout, subject=subject)
 
 
-def start_day_impact(
-    cluster: Cluster, objects: Objects, *, access: Access, policy_text: str | None = None, subject: str = ""
-) -> Job:
+def start_day_impact(cluster: Cluster, objects: Objects, *, access: Access, subject: str = "") -> Job:
     job = jobs.enqueue(
         kind=JobKind.IMPACT_DAY,
         owner=active_user(access.user_id),
         actor=access.actor,
-        params=_params(objects, policy_text),
+        params=_params(objects, None),
         cluster=cluster,
         subject=subject,
     )
@@ -128,7 +104,6 @@ def start_day_impact(
 
 
 def answer_of(job: Job) -> dict[str, Any]:
-    """The impact that a job has found so far, or why there is none. Names everybody's gangs."""
     if job.result is not None:
         return {**job.result, "job": job.pk}
     if job.state == JobState.FAILED:

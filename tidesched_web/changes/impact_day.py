@@ -1,12 +1,5 @@
-"""An edit tried out on the recorded sessions of the cluster's last day.
-
-Each session is run again from its own stored input, as it was and with the edit: the sessions know nothing of each
-other, so what is shown is what the edit would have done to each of them by itself. Of many sessions some are taken, at
-even steps of the cluster's clock; each stands for the time until the next one.
-
-Card-hours of a queue and card: ``gained`` and ``lost`` are the differences between what the queue uses after the
-session with the edit and without, times that time; ``over`` is what it uses beyond its new quota (and did not exceed
-before): what has started under a larger quota shows in later inputs as running, and there counts as over, not as lost.
+"""Each session is run again from its own input, as it was and with the edit; it stands for the time until the next one.
+Use beyond the new quota counts as ``over``: what has started under a larger quota shows in later inputs as running.
 """
 
 import datetime as dt
@@ -35,7 +28,6 @@ MOST_NAMES = 2000
 
 
 def chosen(stored: list[StoredInput], most: int = MOST_SESSIONS) -> list[StoredInput]:
-    """All of them, or the first ones in ``most`` equal spans of time."""
     if len(stored) <= most:
         return stored
     start, end = stored[0].now, stored[-1].now
@@ -98,7 +90,6 @@ class Day:
         }
 
     def _try(self, one: StoredInput, seconds: float) -> bool:
-        """One session; False where its input is not kept any more or the engine of today cannot read it."""
         try:
             picture = self.loaded.read(one)
         except BadInput:

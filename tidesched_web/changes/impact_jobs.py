@@ -1,5 +1,3 @@
-"""The jobs that try edits out: on the latest snapshot, and on the recorded sessions of a day."""
-
 import time
 from typing import Any
 
@@ -66,7 +64,6 @@ def _first(running: Running) -> Row:
 
 
 def _at_flood(running: Running, checkpoint: Row) -> Row:
-    """The rest of an answer, over the very snapshot of the first part."""
     told = checkpoint["result"]
     assert running.job.cluster_id is not None
     running.report(0.5, now=True)

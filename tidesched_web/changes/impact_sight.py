@@ -1,5 +1,3 @@
-"""What of an impact a reader may see: gangs and queues of their own tenants by name, all others as counts."""
-
 from collections.abc import Collection, Mapping
 from typing import Any
 
@@ -16,7 +14,6 @@ _VICTIMS = ("reclaimed_next", "spared_next", "reclaimed_at_flood", "spared_at_fl
 
 
 def within_sight(impact: Mapping[str, Any], access: Access, cluster_id: int) -> Row:
-    """The impact as the caller may see it; ``hidden`` says how many rows of each list are of other tenants."""
     impact = as_now(impact)
     if access.everything:
         return {**impact, "hidden": {}}

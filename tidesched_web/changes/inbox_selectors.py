@@ -1,5 +1,3 @@
-"""What waits for a person: changes that they may decide about, and their own that others closed; who may decide."""
-
 from dataclasses import dataclass
 
 from django.db.models import Q
@@ -29,7 +27,6 @@ class Inbox:
 
 
 def inbox_of(access: Access) -> Inbox:
-    """What waits for the caller, to be counted. One query as long as nothing waits for an approval."""
     if not (access.administers or access.admin_of) or not access.has_scope((Scope.QUOTA_WRITE,)):
         return Inbox([], [])
     rows = _others_waiting_own_closed(access)
@@ -50,7 +47,6 @@ def inbox_to_be_read(access: Access) -> Inbox:
 
 
 def _others_waiting_own_closed(access: Access) -> list[QuotaChange]:
-    """Others' changes that wait, and the caller's own that others closed. The closed ones come first."""
     mine = Q(author_id=access.user_id) if access.user_id is not None else Q(pk__in=[])
     rows = visible_changes(access).filter((Q(state=ChangeState.WAITING) & ~mine) | (Q(closed_unseen=True) & mine))
     return list(rows.defer(*_LONG).order_by("state", "submitted_at", "id")[:_MOST])
@@ -58,8 +54,6 @@ def _others_waiting_own_closed(access: Access) -> list[QuotaChange]:
 
 @dataclass(frozen=True)
 class Approvers:
-    """Who can approve a change: names that the reader may see, and whether others can whom they do not see."""
-
     names: list[str]
     others: bool
 

@@ -1,8 +1,5 @@
-"""What would help a sum that is exceeded: who leaves quota unused, and what stands above it has left.
-
-Training may use at every hour what inference leaves free, so its quotas are given out beside those of inference. A
-figure of training rises only as far as its owner and the hardware have room, or as another training queue gives up as
-many; what inference gives up changes no sum of training.
+"""Inference gives up in vain for a sum of training: a figure of training rises only as its owner and the hardware have
+room, or another training queue gives up as many.
 """
 
 from __future__ import annotations
@@ -28,10 +25,7 @@ _Unused = tuple[int, str, int, float]
 
 
 class Spare:
-    """What the holders of one tree have left and what its queues leave unused.
-
-    Made once for all breaches of an edit: each service type is summed up, and each card's queues are ranked, once.
-    """
+    """Made once for all breaches of an edit: each service type is summed up and each card's queues ranked once."""
 
     def __init__(self, tree: Tree, in_use: Uses) -> None:
         self.tree = tree
@@ -40,7 +34,6 @@ class Spare:
         self._ranked: dict[tuple[str, str], list[_Unused]] = {}
 
     def left(self, holder: str, service_type: str, card: str) -> int | None:
-        """How much of a card a holder, or the cluster itself, can still hand out; None where nothing limits it."""
         if service_type not in self._room:
             self._room[service_type] = room(self.tree, service_type)
         return self._room[service_type].get(holder, {}).get(card)
@@ -48,7 +41,6 @@ class Spare:
     def most_unused(
         self, service_type: str, card: str, *, below: str, without: Callable[[Holder], bool]
     ) -> tuple[str, int, float] | None:
-        """Name, quota and use of the queue below a holder that leaves most of a card unused; None where none does."""
         if (service_type, card) not in self._ranked:
             self._ranked[service_type, card] = self._rank(service_type, card)
         for _spare, key, quota, used in self._ranked[service_type, card]:
@@ -58,13 +50,11 @@ class Spare:
         return None
 
     def is_below(self, key: str, holder: str) -> bool:
-        """Whether a holder stands below another one, or is it."""
         while key not in (holder, ROOT):
             key = self.tree.holders[key].parent
         return key == holder
 
     def _rank(self, service_type: str, card: str) -> list[_Unused]:
-        """The queues that leave some of a card unused, the most first, then by key."""
         found: list[_Unused] = []
         for key, queue in self.tree.holders.items():
             quota = queue.limit(service_type, card) if queue.kind == "queue" else None
@@ -76,8 +66,6 @@ class Spare:
 
 @dataclass(frozen=True)
 class _Then:
-    """The figures at the moment of a breach, under the plans that are on."""
-
     tree: Tree
     found: MomentBreach
     plans: list[tide.Plan]
@@ -94,7 +82,6 @@ class _Then:
         return any(self.found.breach.resource in cards for cards in named)
 
     def raised(self, spare: Spare) -> list[tuple[int, str, str]]:
-        """By how much the plan raises each queue that counts in the breached sum, the most first, with the layer."""
         breach, found = self.found.breach, []
         (place,) = (number for number, plan in enumerate(self.plans) if plan.name == self.found.plan)
         for number, layer in tide.open_layers(self.plans, self.found.at):
@@ -110,10 +97,6 @@ class _Then:
 
 
 def lending(spare: Spare, found: MomentBreach, documents: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
-    """``remedy`` and ``remedy_names`` of a fault: each of the ways that lift the breach at its moment.
-
-    ``documents``: every plan by name, as the edit leaves it.
-    """
     breach, then = found.breach, _Then.of(spare.tree, found, documents)
     excess, said, names = resource_figure(breach.resource, breach.excess), [], []
 
@@ -163,17 +146,14 @@ def lending(spare: Spare, found: MomentBreach, documents: Mapping[str, Mapping[s
 
 
 def above_text(spare: Spare, own: Holder, breach: Breach) -> tuple[str, tuple[str, ...]]:
-    """Where nothing beside the edited figures could give way: what the next one above has left, else who could.
-
-    With the names of the objects that it speaks of; the cluster's own rest is for those who see all of it.
-    """
+    """With the names of the objects that it speaks of; the cluster's own rest is for those who see all of it."""
     tree, kind, card = spare.tree, breach.service_type, breach.resource
     key = own.parent
     while key != ROOT and tree.holders[key].limit(kind, card) is None:
         key = tree.holders[key].parent
     above = tree.holders.get(key)
     whose = above.title if above else _("the cluster")
-    names = (_key(own.key), _key(key) if above else RULES)
+    names = (object_key(own.key), object_key(key) if above else RULES)
     left = spare.left(key, kind, card)
     if left is not None and left >= breach.excess:
         said = _("Raise %(holder)s to %(requested)s: %(whose)s has %(left)s left for that.")
@@ -188,5 +168,5 @@ def above_text(spare: Spare, own: Holder, breach: Breach) -> tuple[str, tuple[st
     return said % {"whose": whose, "queue": giver[0], **figures}, (*names, f"queue/{giver[0]}")
 
 
-def _key(holder: str) -> str:
+def object_key(holder: str) -> str:
     return holder.replace(":", "/", 1)

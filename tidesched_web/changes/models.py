@@ -1,5 +1,3 @@
-"""Quota changes: draft, plan, approval, apply, roll back."""
-
 from __future__ import annotations
 
 from typing import ClassVar
@@ -18,11 +16,7 @@ SOURCES = ("console", "api", "import", "adopt", "plan", "rollback")
 
 
 class ChangeState(models.TextChoices):
-    """Where a change stands.
-
-    ``applying``: the intent is written, its objects are on their way to the cluster. ``failed`` without
-    ``committed_at``: nothing was written; with it: the cluster refused an object, which can be tried again.
-    """
+    """``failed`` without ``committed_at``: nothing was written; with it: the cluster refused an object."""
 
     DRAFT = "draft", _("Draft")
     WAITING = "waiting", _("Waiting for approval")
@@ -36,11 +30,7 @@ class ChangeState(models.TextChoices):
 
 
 class QuotaChange(Versioned):
-    """A set of edits of one cluster's intent that is planned, approved and applied as one.
-
-    ``edits`` is a merge patch over the tree's documents; ``base`` holds the documents that it touches as they were
-    when it was made: it is applied only while they still are so, and a roll back returns to them.
-    """
+    """``base`` has the documents that ``edits`` (a merge patch) touches: applied only while they still are so."""
 
     # Nothing was written yet, and something still may be.
     OPEN: ClassVar = (ChangeState.DRAFT, ChangeState.WAITING, ChangeState.APPROVED)
@@ -110,7 +100,6 @@ class QuotaChange(Versioned):
 
     @property
     def terms(self) -> dict[str, str | None]:
-        """What is reviewed beside the figures: why, and when it is to be applied."""
         return {"reason": self.reason, "apply_at": self.apply_at.isoformat() if self.apply_at else None}
 
 
@@ -123,12 +112,7 @@ class ForecastState(models.TextChoices):
 
 
 class ChangeForecast(models.Model):
-    """What the impact of a change said of gangs when it was decided, beside what came in the sessions after.
-
-    ``rows`` are ``{gang, queue, expects, outcome, session, at, why}`` (see `forecasts`). They name gangs of everybody:
-    `forecasts.within_sight` cuts them. ``counted``: it enters the record of the cluster's forecasts; one that was old
-    when the change was written does not. ``counts`` maps what was expected to ``[expected, held]``.
-    """
+    """``rows`` name gangs of everybody: `forecasts.within_sight` cuts them."""
 
     change = models.OneToOneField(QuotaChange, on_delete=models.CASCADE, primary_key=True, related_name="forecast")
     cluster = models.ForeignKey(Cluster, on_delete=models.CASCADE, related_name="+")

@@ -1,5 +1,3 @@
-"""Whose a namespace is: that of the tenants, and of the platform, whose queues it may use. Pure functions."""
-
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -24,7 +22,6 @@ def owners_of_namespaces(documents: Mapping[str, Document]) -> Mapping[str, set[
 def granted_elsewhere(
     before: Mapping[str, Document], after: Mapping[str, Document], edits: Mapping[str, Any]
 ) -> Iterator[tuple[str, set[str]]]:
-    """New grants whose namespace belongs to others already and not to the owner of their queue, with those owners."""
     new = [key for key in sorted(edits) if kind_of(key) == "grant" and key in after and key not in before]
     known = owners_of_namespaces(before) if new else {}
     for key in new:

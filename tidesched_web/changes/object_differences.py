@@ -1,5 +1,3 @@
-"""What edits do to the objects in the cluster: Queue and PriorityClass manifests before and after. Pure functions."""
-
 import datetime as dt
 import math
 from collections import defaultdict
@@ -21,8 +19,6 @@ Manifest = dict[str, Any]
 
 @dataclass(frozen=True)
 class ObjectDifference:
-    """One object of the cluster; None = it is not there. ``replaced``: deleted and made anew under its name."""
-
     kind: str
     name: str
     before: Manifest | None
@@ -44,12 +40,7 @@ def object_differences(
     in_use: Uses | None = None,
     hardware: Mapping[str, int] | None = None,
 ) -> list[ObjectDifference]:
-    """The objects that differ when ``keys`` go from ``before`` to ``after``; by kind and name.
-
-    A queue gets its effective quota: what the tide plans that are open at ``now`` make of its own while inference uses
-    ``in_use`` (queue → card → cards), held within ``hardware`` and the sums of the tree as the push does.
-    ``counted_by``: card types that the cluster's scheduler has to get as limits of their resources too.
-    """
+    """A queue gets its effective quota at ``now``, held within hardware and tree as the push does."""
     touched = set(keys)
     old_plans, new_plans = _plans(before), _plans(after)
     if any(kind_of(key) == "tide-plan" for key in touched):
@@ -110,7 +101,6 @@ def _effective(
     in_use: Uses,
     hardware: Mapping[str, int],
 ) -> dict[str, dict[str, int]]:
-    """What holds at ``now`` for the queues that the plans are about, by the rule of the push."""
     keys = {name: key_of("queue", name) for name in tide.touched(plans)}
     queues = {name: documents[key] for name, key in keys.items() if key in documents}
     floors = {

@@ -1,4 +1,4 @@
-"""What a written change reaches: whose forecasts cannot be judged any more once it came between. Pure functions."""
+"""What a written change reaches: whose forecasts cannot be judged any more once it came between."""
 
 import datetime as dt
 from collections.abc import Iterable, Mapping
@@ -22,7 +22,6 @@ class Reach:
     everything: bool = False
 
     def touches(self, *, queue: str, ceilings: Iterable[str], cards: Iterable[str]) -> bool:
-        """Whether it could have moved what is expected of a gang of ``queue`` that wants these cards."""
         return (
             self.everything
             or queue in self.queues

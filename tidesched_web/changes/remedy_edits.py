@@ -1,5 +1,3 @@
-"""The edit that gives a queue more quota now: of its base, or of the tide plan that decides the figure at this hour."""
-
 import copy
 import datetime as dt
 from collections.abc import Mapping
@@ -16,8 +14,6 @@ from tidesched_web.quota import tide
 
 @dataclass(frozen=True, slots=True)
 class MoreCards:
-    """``plan``: the tide plan that is edited, since the base has no effect while its layer is open."""
-
     edits: Edits
     plan: str = ""
 
@@ -25,14 +21,7 @@ class MoreCards:
 def more_cards(
     documents: Mapping[str, Document], queue: str, card: str, by: int, *, now: dt.datetime, access: Access
 ) -> MoreCards:
-    """Raise what ``queue`` may use of ``card`` at ``now`` by ``by``.
-
-    Layers that add to the base are on top of it. Where an open layer *sets* the figure the base counts for nothing;
-    then that layer is raised, by those who may change a plan.
-
-    Raises:
-        DomainError: ``permission_denied`` where a plan decides and the caller may not change it.
-    """
+    """Where an open layer *sets* the figure the base counts for nothing: that layer is raised, if one may."""
     plans = tide.enabled_plans(
         {parts_of(key)[0]: document for key, document in documents.items() if kind_of(key) == "tide-plan"}
     )

@@ -1,5 +1,3 @@
-"""What one change deletes with a project or tenant that has queues, and what keeps them from going."""
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -20,11 +18,7 @@ class QueueInUse:
 
 @dataclass(frozen=True)
 class ClusterRemoval:
-    """The change of one cluster's tree: its edits, and the queues that have gangs still.
-
-    ``whole``: it deletes the owner too: a project that no other cluster has a queue or a quota of. Else it takes back
-    the owner's quotas, and the owner is deleted once nothing is left.
-    """
+    """``whole``: it deletes the owner too; else the owner is deleted once nothing is left in any cluster."""
 
     cluster: Cluster
     queues: int
@@ -34,10 +28,6 @@ class ClusterRemoval:
 
 
 def removals_of(owner: Tenant | Project) -> list[ClusterRemoval]:
-    """By cluster the change that deletes the queues of an owner; none where it has no queue.
-
-    Two queries, and one for each cluster with queues of it.
-    """
     theirs = {"tenant": owner} if isinstance(owner, Tenant) else {"project": owner}
     queues = list(Queue.objects.filter(**theirs).select_related("cluster").order_by("cluster_id", "name"))
     if not queues:

@@ -1,4 +1,4 @@
-"""Removing a cluster with everything that is known of it. The audit log alone stays."""
+"""The audit log alone stays."""
 
 from django.db import transaction
 from django.utils import timezone
@@ -14,7 +14,6 @@ from tidesched_web.scheduling.models import ClusterLease
 
 
 def hanging_on(cluster: Cluster) -> dict[str, int]:
-    """How many rows of each kind go with a cluster; kinds without a row are left out."""
     counts: dict[str, int] = {}
     for relation in cluster._meta.related_objects:
         model = relation.related_model
@@ -26,13 +25,7 @@ def hanging_on(cluster: Cluster) -> dict[str, int]:
 
 @transaction.atomic
 def remove_cluster(*, cluster: Cluster, name: str, actor: str, reason: str) -> dict[str, int]:
-    """Remove a disconnected cluster; ``name`` is typed by the person, so that it is this one that they mean.
-
-    In the cluster itself nothing changes. Returns what went along.
-
-    Raises:
-        DomainError: ``conflict``, it is connected, or a session still ends.
-    """
+    """``name`` is typed by the person, so that it is this one that they mean. In the cluster itself nothing changes."""
     reason = need_reason(reason)
     lock_tree(cluster.pk)
     row = lock_row(Cluster, cluster.pk)

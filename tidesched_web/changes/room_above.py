@@ -1,9 +1,6 @@
-"""Edits of queues with what they need above them, so that a draft of them can be applied.
-
-Projects and tenants that would hand out more than they have are raised with the queue. What cannot be raised (the
-hardware, or a tenant for one who is only its admin) has to be found below: the queue that leaves most of its card quota
-unused gives way, if that is enough. What is promised to admitted gangs is not unused. How much cpu and memory a queue
-uses is not known here, so none is taken.
+"""Ceilings rise with the queue; what cannot rise is found below: the queue that leaves most of its card quota unused
+gives way. What is promised to admitted gangs is not unused; cpu and memory are not taken, since their use is not
+known.
 """
 
 import math
@@ -12,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tidesched_web.changes.documents import MIB
+from tidesched_web.changes.lending import object_key
 from tidesched_web.changes.selectors import Surroundings, TreeReading
 from tidesched_web.changes.tree_check import ratios_of, tree_of
 from tidesched_web.changes.tree_document import Edits, merge_patch, merged
@@ -24,8 +22,6 @@ _LEVELS = 3
 
 @dataclass(frozen=True, slots=True)
 class Room:
-    """``edits`` with what goes along. ``raised`` names the ceilings, ``gives`` the queues that have less for it."""
-
     edits: Edits
     raised: tuple[str, ...]
     gives: tuple[str, ...]
@@ -41,14 +37,14 @@ def with_room_above(reading: TreeReading, around: Surroundings, edits: Mapping[s
         return tree_of(after, around.hardware, ratios, known=(reading.documents, before))
 
     def put(holder: str, service_type: str, resource: str, figure: int) -> None:
-        key = _key(holder)
+        key = object_key(holder)
         found[key] = merge_patch(found.get(key, {}), _patch(holder, service_type, resource, figure))
 
     for _level in range(_LEVELS):
         for breach in worsened(before, now()):
             if _may_raise(breach.holder, access):
                 put(breach.holder, breach.service_type, breach.resource, breach.requested)
-                raised.append(_key(breach.holder))
+                raised.append(object_key(breach.holder))
     stood = breaches(before)
     for breach in worsened(before, now()):
         if breach.holder == ROOT and not access.administers:
@@ -59,7 +55,7 @@ def with_room_above(reading: TreeReading, around: Surroundings, edits: Mapping[s
         queue = _unused(tree, breach, more, {key.replace("/", ":", 1) for key in edits}, around)
         if queue is None:
             continue
-        gives.append(_key(queue))
+        gives.append(object_key(queue))
         for holder in (queue, *_above(tree, queue, breach.holder)):
             limit = tree.holders[holder].limit(breach.service_type, breach.resource)
             if limit is not None:
@@ -74,7 +70,6 @@ def _may_raise(holder: str, access: Access) -> bool:
 
 
 def _unused(tree: Tree, breach: Breach, more: int, edited: set[str], around: Surroundings) -> str | None:
-    """The queue below the breached holder that can spare ``more`` cards: of those the one that leaves most unused."""
     if breach.resource in (CPU, MEMORY):
         return None
     own = {above for key in edited for above in _above(tree, key, breach.holder)}
@@ -106,10 +101,6 @@ def _above(tree: Tree, key: str, top: str) -> tuple[str, ...]:
 
 def _differs(document: Mapping[str, Any], patch: Any) -> bool:
     return bool(merge_patch(document, patch) != document)
-
-
-def _key(holder: str) -> str:
-    return holder.replace(":", "/", 1)
 
 
 def _patch(holder: str, service_type: str, resource: str, figure: int) -> dict[str, Any]:

@@ -1,5 +1,3 @@
-"""Search by name over all that a caller may see of a cluster and its owners: one query, a few hits of each kind."""
-
 import re
 from dataclasses import dataclass
 from typing import Any
@@ -24,11 +22,6 @@ _NUMBER = re.compile(r"(?:#|\D+[ #])?(\d{1,18})")
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """Something that was found. ``kind`` is queue, gang, node, tenant, project, change, reclaim or user.
-
-    ``name`` is what its page is found under; ``text`` what a reader knows it by; ``note`` says more, such as its state.
-    """
-
     kind: str
     pk: int
     name: str
@@ -37,7 +30,6 @@ class Hit:
 
 
 def found(access: Access, cluster: Cluster, text: str) -> list[Hit]:
-    """What the caller may see and ``text`` names, at most `HITS` of each kind, in one query."""
     parts = [
         _rows("queue", visible_queues_of(cluster, access).filter(name__icontains=text), "name", "service_type"),
         _gangs(access, cluster, text),

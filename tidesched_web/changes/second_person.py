@@ -1,9 +1,7 @@
-"""Who counts as the second person of a change. The rule is here alone: acts, pages, REST and the inbox ask it.
-
-Author and approver are two persons where neither is behind the other: neither made the other's account, gave it its
-role, or made a link by which its password was set, directly or through accounts in between. Nor may one tenant admin
-have invited both. Platform admins make the accounts of an installation: one of them who made that of a tenant's admin
-decides where no independent account can, and where the admin could write the same change without any approval.
+"""Author and approver are two persons where neither made the other's account, gave it its role or set its password,
+directly or through accounts in between, nor one tenant admin has invited both. A platform admin who made a tenant
+admin's account decides where no independent account can, and where the admin could write the same change without any
+approval.
 """
 
 import datetime as dt
@@ -32,20 +30,16 @@ _NAMED = 5
 
 
 class People:
-    """Standings that some changes need: those of a person are read once, the candidates of a set of tenants once."""
-
     def __init__(self, user_ids: Iterable[int | None] = ()) -> None:
         self._known = standings_of(pk for pk in user_ids if pk is not None)
         self._candidates: dict[tuple[frozenset[int], bool], list[int]] = {}
 
     def standing(self, user_id: int | None) -> Standing | None:
-        """What an account owes its rights to; None where there is no such account."""
         if user_id is not None and user_id not in self._known:
             self._known |= standings_of([user_id])
         return self._known.get(user_id or 0)
 
     def candidates(self, change: QuotaChange) -> list[Standing]:
-        """The active accounts that have the rights to decide about a change, independence apart; by name."""
         key = frozenset(change.tenant_ids), change.platform_only
         if key not in self._candidates:
             found = self._candidates[key] = approver_candidates(change.tenant_ids, platform_only=change.platform_only)
@@ -55,7 +49,6 @@ class People:
 
 
 def rights_of(standing: Standing) -> Access:
-    """The rights that an account has without any token, as far as a change asks for them."""
     admin_of = frozenset(standing.admin_since)
     platform = standing.platform_since is not None
     return Access(
@@ -73,20 +66,14 @@ def is_author(change: QuotaChange, access: Access) -> bool:
 
 
 def administers_all_of(change: QuotaChange, access: Access) -> bool:
-    """Whether all that a change touches is the caller's to administer."""
     return access.administers or access.admin_of.issuperset(change.tenant_ids)
 
 
 def decides_about(change: QuotaChange, access: Access) -> bool:
-    """Whether it is the caller's to approve or reject, independence apart."""
     return access.administers or (administers_all_of(change, access) and not change.platform_only)
 
 
 def approval_refusal(change: QuotaChange, access: Access, people: People | None = None) -> DomainError | None:
-    """Why the caller is no second person for this change; None = an approval of theirs counts.
-
-    ``people``: standings that were read for several changes at once.
-    """
     if access.user_id is None or is_author(change, access):
         return DomainError("permission_denied", _("A change is approved by another person than its author."))
     people = people or People([access.user_id, change.author_id])
@@ -110,7 +97,6 @@ def independent(change: QuotaChange, people: People) -> list[Standing]:
 
 
 def _causes(change: QuotaChange, access: Access, standing: Standing, people: People) -> Iterator[str]:
-    """What keeps an approval by ``standing`` from being that of a second person."""
     author = people.standing(change.author_id)
     if author is not None:
         if author.user_id in standing.behind:
@@ -125,7 +111,6 @@ def _causes(change: QuotaChange, access: Access, standing: Standing, people: Peo
 
 
 def _since(change: QuotaChange, access: Access, standing: Standing) -> dt.datetime | None:
-    """Since when the caller has the rights by which they would approve; None = they have none."""
     if standing.platform_since is not None and (access.administers or access.limited_to is not None):
         return max(standing.platform_since, standing.account_since)
     given = [standing.admin_since.get(tenant) for tenant in change.tenant_ids]

@@ -1,5 +1,3 @@
-"""The tree of a cluster as documents, what a plan needs to know beside it, and the changes that a caller may see."""
-
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -45,11 +43,7 @@ MIB = 2**20
 
 @dataclass(frozen=True)
 class TreeReading:
-    """One reading of a cluster's intent. ``tenant_ids`` maps slugs to keys, for rights and the audit log.
-
-    ``hardware`` is what nodes have shown of each card type; ``card_names`` knows the declared ones too,
-    ``card_aliases`` their other names, ``card_rows`` the rows.
-    """
+    """``hardware``: what nodes have shown of each card type; ``card_names`` knows the declared ones too."""
 
     documents: Documents
     tenant_ids: Mapping[str, int]
@@ -60,10 +54,7 @@ class TreeReading:
 
 
 def read_tree(cluster: Cluster, access: Access | None = None) -> Documents:
-    """The intent of a cluster as ``key → document``, in key order; with ``access`` what its caller may see of it.
-
-    Eleven queries, whatever the size of the tree. Under the lock of the tree it is what a write decides on.
-    """
+    """Eleven queries, whatever the size of the tree. Under the lock of the tree it is what a write decides on."""
     reading = reading_of(cluster)
     return reading.documents if access is None else within_sight(reading, access)
 
@@ -118,12 +109,10 @@ def reading_of(cluster: Cluster) -> TreeReading:
 
 
 def owner_keys() -> list[str]:
-    """The keys of all that a queue can belong to: projects and business lines. Two queries, without the tree."""
     return [key for key, *_row in (*_owners("project", Project), *_owners("business-line", BusinessLine))]
 
 
 def _owners(kind: str, model: type[Project] | type[BusinessLine]) -> Iterator[tuple[str, int, str, str]]:
-    """What queues belong to: key in the tree, key of the row, short name and name. One query."""
     for tenant, pk, slug, name in model._base_manager.values_list("tenant__slug", "pk", "slug", "name"):
         yield key_of(kind, tenant, slug), pk, slug, name
 
@@ -185,7 +174,6 @@ _Cards = dict[str, dict[str, int]]
 
 
 def _card_rows(cluster: Cluster) -> dict[tuple[str, int], _Cards]:
-    """(kind of the owner, its key) → service type → card → count. One query; PostgreSQL does the grouping."""
     rows = (
         CardQuota.objects.filter(cluster=cluster)
         .order_by()
@@ -215,7 +203,6 @@ def _compute_rows(cluster: Cluster) -> dict[tuple[str, int], dict[str, Document]
 
 
 def _limits(cards: _Cards, compute: Mapping[str, Document]) -> Document:
-    """``quota`` of a tenant or project: only the service types that have any limit."""
     return {
         kind: ({"card_quota": cards[kind]} if kind in cards else {}) | compute.get(kind, {})
         for kind in sorted({*cards, *compute})
@@ -239,10 +226,7 @@ def _others(cluster: Cluster) -> Documents:
 
 
 def within_sight(reading: TreeReading, access: Access) -> Documents:
-    """What the caller may see: their tenants with all below, and what belongs to the cluster as a whole.
-
-    Tide plans name queues of everybody; they are for those who see everything.
-    """
+    """Tide plans name queues of everybody; they are for those who see everything."""
     if access.everything:
         return reading.documents
     own = {slug for slug, pk in reading.tenant_ids.items() if pk in access.tenant_ids}
@@ -257,7 +241,6 @@ def _tenant_sees(key: str, documents: Documents, own: set[str]) -> bool:
 
 
 def tenant_of(key: str, documents: Mapping[str, Document]) -> str | None:
-    """The slug of the tenant that an object belongs to; None for the platform's own and the cluster's."""
     kind, parts = kind_of(key), parts_of(key)
     if kind in ("tenant", "project"):
         return parts[0]
@@ -273,8 +256,6 @@ def tenant_of(key: str, documents: Mapping[str, Document]) -> str | None:
 
 @dataclass(frozen=True)
 class Surroundings:
-    """What the rules of the tree look at besides the intent: hardware, and what is in use now."""
-
     hardware: Mapping[str, int]
     ratios: Mapping[str, float]
     # queue → card → cards in use, and cards promised to admitted gangs; a queue without a figure has neither.
@@ -284,10 +265,7 @@ class Surroundings:
 
 
 def surroundings_of(cluster: Cluster, reading: TreeReading | None = None, leaving: Iterable[str] = ()) -> Surroundings:
-    """Read them, as far as they do not stand in ``reading``.
-
-    ``leaving`` names the queues that are about to be deleted, whose gangs are counted too.
-    """
+    """``leaving`` names the queues that are about to be deleted, whose gangs are counted too."""
     names = list(leaving)
     in_use, promised = use_of_queues(cluster)
     gangs = live_gangs(cluster, names) if names else {}
@@ -304,7 +282,6 @@ def surroundings_of(cluster: Cluster, reading: TreeReading | None = None, leavin
 
 
 def use_of_queues(cluster: Cluster) -> tuple[dict[str, dict[str, float]], dict[str, dict[str, float]]]:
-    """Queue → card → cards in use, and the same of cards that are promised to admitted gangs. One query."""
     in_use: dict[str, dict[str, float]] = defaultdict(dict)
     promised: dict[str, dict[str, float]] = defaultdict(dict)
     rows = QueueUsage.objects.filter(Q(allocated__gt=0) | Q(inqueue__gt=0), queue__cluster=cluster)
@@ -330,10 +307,7 @@ _IS_OVER = Q(state__in=_ENDED) | Q(state=ChangeState.FAILED, committed_at__isnul
 
 
 def visible_changes(access: Access) -> QuerySet[QuotaChange]:
-    """All for those who see everything; else one's own, and those that touch nothing but tenants of the caller's.
-
-    One's own that are still open show figures of now, so they too may touch nothing else: a role may have been lost.
-    """
+    """One's own, still open, show figures of now, so they too may touch nothing else: a role may have been lost."""
     changes = QuotaChange.objects.select_related("cluster")
     if access.everything:
         return changes
@@ -352,10 +326,7 @@ _FIRST = """ARRAY(
 
 
 def with_touched(changes: QuerySet[QuotaChange]) -> QuerySet[QuotaChange]:
-    """The changes without what may be megabytes of each, for lists.
-
-    ``touched`` is how many objects a change touches, ``touched_first`` the first of them by name.
-    """
+    """Without what may be megabytes of each, for lists; ``touched_first``: the first objects by name."""
     names: ArrayField[list[str], list[str]] = ArrayField(TextField())
     return changes.defer("edits", "base", "plan", "failure").annotate(
         touched=Func("edits", template=_TOUCHED, output_field=IntegerField()),
@@ -366,7 +337,6 @@ def with_touched(changes: QuerySet[QuotaChange]) -> QuerySet[QuotaChange]:
 def open_draft(
     access: Access, cluster: Cluster, edits: Mapping[str, Any], *, rolls_back: QuotaChange | None = None
 ) -> QuotaChange | None:
-    """The newest draft of the caller's own with these edits: on the tree of now, or that leads back from the change."""
     if access.user_id is None:
         return None
     drafts = QuotaChange.objects.select_related("cluster").filter(
@@ -387,7 +357,6 @@ def tree_version(cluster: Cluster) -> int:
 
 
 def row_versions(cluster: Cluster, keys: Iterable[str]) -> dict[str, int]:
-    """The versions of the rows behind ``keys``; what is not there is left out. One query for each kind."""
     found: dict[str, int] = {}
     wanted = list(keys)
 
@@ -408,18 +377,15 @@ def row_versions(cluster: Cluster, keys: Iterable[str]) -> dict[str, int]:
     if slugs := [parts[0] for parts in among("tenant")]:
         tenants = Tenant.objects.filter(slug__in=slugs).values_list("slug", "version")
         found |= {key_of("tenant", slug): version for slug, version in tenants}
-    if places := among("project"):
-        projects = Project.objects.filter(slug__in=[place[1] for place in places])
-        found |= {
-            key_of("project", tenant, slug): version
-            for tenant, slug, version in projects.values_list("tenant__slug", "slug", "version")
-        }
-    if places := among("business-line"):
-        lines = BusinessLine.objects.filter(slug__in=[place[1] for place in places])
-        found |= {
-            key_of("business-line", tenant, slug): version
-            for tenant, slug, version in lines.values_list("tenant__slug", "slug", "version")
-        }
+    owners: list[tuple[str, type[Project] | type[BusinessLine]]] = [
+        ("project", Project),
+        ("business-line", BusinessLine),
+    ]
+    for kind, owner in owners:
+        if places := among(kind):
+            below = owner._base_manager.filter(slug__in=[place[1] for place in places])
+            for tenant, slug, version in below.values_list("tenant__slug", "slug", "version"):
+                found[key_of(kind, tenant, slug)] = version
     # A grant has nothing that could be edited: as long as it is there it is its first version.
     for namespace, queue in among("grant"):
         if NamespaceGrant.objects.filter(cluster=cluster, namespace=namespace, queue__name=queue).exists():
@@ -433,11 +399,7 @@ def row_versions(cluster: Cluster, keys: Iterable[str]) -> dict[str, int]:
 def writers_of(
     change: QuotaChange, moved: Iterable[Mapping[str, Any]], access: Access
 ) -> dict[tuple[str, str], QuotaChange]:
-    """The change that wrote each moved figure last, by object and field; it wrote what is there now.
-
-    It may be older than ``change``: a draft of the grid knows what its author saw when the grid was opened. Only
-    changes that the caller sees. One query; none where nothing moved.
-    """
+    """It may be older than ``change``: a draft of the grid knows what its author saw when the grid was opened."""
     places = [Difference(entry["object"], entry["field"], entry["before"], entry["after"]) for entry in moved]
     if not places:
         return {}
@@ -457,7 +419,6 @@ def writers_of(
 
 
 def written_since(access: Access, cluster: Cluster, version: int) -> list[QuotaChange]:
-    """The newest changes in sight that wrote to the tree after it had this version, the newest first. One query."""
     written = visible_changes(access).filter(cluster=cluster, tree_version__gt=version)
     return list(written.defer("base", "plan", "failure").order_by("-tree_version")[:20])
 
@@ -469,5 +430,4 @@ def revision_at_version(change: QuotaChange, version: int) -> int:
 
 
 def at_revision(change: QuotaChange, revision: int) -> ChangeRevision | None:
-    """What the change was at an earlier revision; None where there is none of that number."""
     return ChangeRevision.objects.filter(change=change, number=revision).first()

@@ -1,9 +1,3 @@
-"""What the cluster says to the objects of a plan before any of it is applied: a dry run of each by the API server.
-
-Its webhooks and validation answer as they would to the push. Nothing is written. The cluster may be slow or silent: it
-is waited for, and for so long in all.
-"""
-
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
@@ -29,12 +23,7 @@ Row = dict[str, Any]
 
 
 def server_check(cluster: Cluster, objects: Iterable[Mapping[str, Any]]) -> Row:
-    """``refused``: the objects that the cluster would refuse, with its words; ``checked`` of ``objects`` were asked.
-
-    Not asked: what is deleted or made anew, a queue whose parent is in the plan too (the answer would be about the
-    parent as it is now), and all beyond the first fifty. ``unavailable``: why the cluster could not be asked, or not
-    about all of them.
-    """
+    """Not asked: what is deleted or made anew, and a queue whose parent is in the plan too."""
     rows = list(objects)
     found: Row = {"checked": 0, "objects": len(rows), "refused": [], "unavailable": ""}
     if cluster.mode == ClusterMode.OBSERVE or cluster.disconnected_at is not None:
@@ -71,7 +60,6 @@ def _can_be_asked(row: Mapping[str, Any], changing: set[str]) -> bool:
 
 
 def _ask(connection: Connection, rows: Sequence[Mapping[str, Any]]) -> list[Outcome]:
-    """The outcomes in the order of the rows. Asks no database."""
     client, until = KubernetesClient(connection), time.monotonic() + SECONDS
     try:
         writes = ClusterWrites(client)

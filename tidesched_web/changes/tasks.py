@@ -12,7 +12,6 @@ PRUNE_SECONDS = 60
 
 @shared_task(name=SWEEP_TASK, queue=PUSH_QUEUE, expires=SWEEP_SECONDS)
 def sweep() -> None:
-    """Apply what is due and carry what is written; now and then drop what is over and old, the demo's people too."""
     services.sweep()
     if cache.add("prune_changes", 1, PRUNE_SECONDS):
         services.prune()

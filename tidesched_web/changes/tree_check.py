@@ -1,5 +1,3 @@
-"""Whether edits may be made: the sum rules of the tree, and what goes along with an edit. Pure functions."""
-
 from __future__ import annotations
 
 import datetime as dt
@@ -33,10 +31,7 @@ def tree_of(
     *,
     known: tuple[Mapping[str, Document], Tree] | None = None,
 ) -> Tree:
-    """The documents as the rules of the quota tree look at them; O(documents × cards).
-
-    ``known``: other documents with their tree; what is the same object in both is not looked at again.
-    """
+    """``known``: other documents with their tree; what is the same object in both is not looked at again."""
     holders: dict[str, Holder] = {}
     others, other = known or ({}, None)
     for key, document in documents.items():
@@ -66,7 +61,6 @@ def tree_of(
 
 
 def ratios_of(documents: Mapping[str, Document]) -> dict[str, float]:
-    """How much of the hardware each service type may be promised."""
     rules = documents.get(RULES, {})
     return {kind: rules.get(f"overcommit_{kind}_percent", 100) / 100 for kind in SERVICE_TYPES}
 
@@ -108,11 +102,7 @@ def breaches(
     in_use: Uses,
     now: dt.datetime,
 ) -> list[Fault]:
-    """Sums that the edits push, or push further, beyond what is there; one fault at each figure that did it.
-
-    Where the base holds, the moments that the tide plans make in the year after ``now`` are looked at too. What would
-    help is said of the first `MOST_ERRORS` breaches, as many as are shown.
-    """
+    """Sums that the edits push beyond what is there, now and in the year that the tide plans make."""
     old = tree_of(before, hardware, ratios_of(before))
     new = tree_of(after, hardware, ratios_of(after), known=(before, old))
     faults: list[Fault] = []
@@ -160,10 +150,7 @@ def _at_moments(
 
 
 def _at_figures(breach: Breach, old: Tree, new: Tree, below: _Below, in_use: Uses, spare: Spare | None) -> list[Fault]:
-    """The edited figures below (or of) the breached holder; where only structure moved, the holders that moved.
-
-    ``spare``: None where it need not be said what would help.
-    """
+    """The edited figures below (or of) the breached holder; where only structure moved, the holders that moved."""
     kind, resource = breach.service_type, breach.resource
     keys = below.of(breach.holder)
     raised = [key for key in keys if _figure(new, key, kind, resource) > _figure(old, key, kind, resource)]
@@ -201,7 +188,6 @@ def _at_figures(breach: Breach, old: Tree, new: Tree, below: _Below, in_use: Use
 
 
 def _beyond_ratio(breach: Breach, tree: Tree, below: _Below) -> Fault:
-    """Less of the hardware may be promised than is."""
     scale = MIB if breach.resource == MEMORY else 1
     return Fault(
         object=RULES,
@@ -216,8 +202,6 @@ def _beyond_ratio(breach: Breach, tree: Tree, below: _Below) -> Fault:
 
 
 class _Below:
-    """Who stands below whom in one tree. Made once: a file may bring thousands of breaches of thousands of queues."""
-
     def __init__(self, tree: Tree) -> None:
         self._children: dict[str, list[str]] = defaultdict(list)
         self._place = {key: number for number, key in enumerate(tree.holders)}
@@ -225,7 +209,6 @@ class _Below:
             self._children[holder.parent].append(key)
 
     def of(self, holder: str) -> list[str]:
-        """All holders below one, in the order of the tree; O(those)."""
         found, level = [], self._children.get(holder, [])
         while level:
             found += level
@@ -234,14 +217,12 @@ class _Below:
 
 
 def _figure(tree: Tree, key: str, service_type: str, resource: str) -> float:
-    """A holder's own figure; no limit counts as nothing, since then its children are counted."""
     holder = tree.holders.get(key)
     limit = holder.limit(service_type, resource) if holder else None
     return limit or 0
 
 
 def _tighter(old: Holder | None, new: Holder, service_type: str, resource: str) -> bool:
-    """Whether a holder hands out less than before; no limit is the most."""
     limit, earlier = new.limit(service_type, resource), old.limit(service_type, resource) if old else None
     return limit is not None and (earlier is None or limit < earlier)
 
@@ -258,7 +239,6 @@ def _code(key: str, own: Holder | None) -> str:
 
 
 def _give_way(tree: Tree, below: _Below, breach: Breach, sibling: str, in_use: Uses) -> str:
-    """What the one that could give way has, in words; nothing where no use is known."""
     key = sibling.replace("/", ":", 1)
     used = _in_use(tree, below, key, breach.service_type, breach.resource, in_use)
     if used is None:
@@ -294,7 +274,6 @@ def _claims(tree: Tree, key: str, breach: Breach) -> bool:
 
 
 def _in_use(tree: Tree, below: _Below, key: str, service_type: str, resource: str, in_use: Uses) -> float | None:
-    """Cards in use now in a holder; unknown (None) for cpu and memory."""
     if resource in _FIELD_OF:
         return None
     queues = [key] if key.startswith("queue:") else [name for name in below.of(key) if name.startswith("queue:")]

@@ -1,8 +1,4 @@
-"""The queues of a tree as a table for spreadsheets, and back: a row for each queue, a column for each card type.
-
-Going in, a row edits the queue that it names, and a column that is not there is left alone. An empty cell is what is
-not set: no limit of cpu or memory, no cards of that type.
-"""
+"""A column that is not there is left alone; an empty cell is what is not set: no limit, no cards of that type."""
 
 import csv
 import io
@@ -15,7 +11,7 @@ from django.utils.translation import gettext as _
 
 from tidesched_web.changes.tree_document import Document, Edits, key_of, kind_of, parts_of, patch_between
 from tidesched_web.common.errors import DomainError
-from tidesched_web.common.hints import nearest
+from tidesched_web.common.hints import LONGEST_NAME, nearest
 from tidesched_web.common.spreadsheets import guarded, unguarded
 
 OWNERS: Final = ("service_type", "tenant", "project", "business_line")
@@ -23,10 +19,7 @@ NUMBERS: Final = ("weight", "priority", "cpu_milli", "memory_bytes")
 # A table of every queue of a large cluster is a fraction of these; nothing beyond them is looked at.
 MOST_CHARACTERS: Final = 8_000_000
 MOST_ROWS: Final = 50_001
-MOST_COLUMNS: Final = 1_000
-MOST_OF_HEAD: Final = 20_000
 MOST_DIGITS: Final = 18
-MOST_OF_NAME: Final = 253
 UNSET_WHEN_EMPTY: Final = frozenset({"cpu_milli", "memory_bytes"})
 
 
@@ -60,11 +53,6 @@ def dumps(documents: Mapping[str, Document], cards: Iterable[str]) -> str:
 def loads(
     text: str, documents: Mapping[str, Document], cards: Iterable[str], aliases: Mapping[str, str] | None = None
 ) -> Edits:
-    """The edits that make the named queues say what the table says; a column may be headed with a card's alias.
-
-    Raises:
-        DomainError: a column or queue that is not known (with the nearest one), a cell that is no number.
-    """
     plain = text.removeprefix("\ufeff")
     if len(plain) > MOST_CHARACTERS:
         said = _("The table is longer than %(most)d characters.") % {"most": MOST_CHARACTERS}
@@ -90,7 +78,7 @@ def loads(
         row = dict(zip(head, (unguarded(cell.strip()) for cell in cells), strict=False))
         name = row.pop("queue", "")
         if name not in queues:
-            said = _("Line %(line)d: there is no queue %(name)r.") % {"line": number, "name": name[:MOST_OF_NAME]}
+            said = _("Line %(line)d: there is no queue %(name)r.") % {"line": number, "name": name[:LONGEST_NAME]}
             raise DomainError.for_field(f"/{name}", said + _near(name, queues), code="unknown_object")
         key = key_of("queue", name)
         if key in wanted:
@@ -101,19 +89,16 @@ def loads(
 
 
 def _delimiter(text: str) -> str:
-    """Which of the usual separators stands most often in the first line; a comma where none does."""
-    line = text[:MOST_OF_HEAD].partition("\n")[0]
+    line = text.partition("\n")[0]
     return max(",;\t", key=line.count)
 
 
 def _check_head(head: list[str], cards: set[str]) -> None:
-    if len(head) > MOST_COLUMNS:
-        raise DomainError.for_field("", _("The table has more than %(most)d columns.") % {"most": MOST_COLUMNS})
     if "queue" not in head:
         raise DomainError.for_field("/queue", _("The table needs a column named queue."))
     for name in head:
         if name not in {"queue", *OWNERS, *NUMBERS, *cards}:
-            said = _("There is no column %(name)r.") % {"name": name[:MOST_OF_NAME]}
+            said = _("There is no column %(name)r.") % {"name": name[:LONGEST_NAME]}
             raise DomainError.for_field(
                 f"/{name}", said + _near(name, ["queue", *OWNERS, *NUMBERS, *cards]), code="unknown_field"
             )

@@ -1,8 +1,5 @@
-"""The whole intent of a cluster as a flat map ``key → document``, and merge patches over it. Pure functions.
-
-A document holds no null: a field that is not set is absent (no limit, no owner). So a merge patch (RFC 7386) can say
-every edit: ``{key: {field: value}}`` sets, ``{key: {field: null}}`` unsets, ``{key: null}`` deletes an object, and a
-new key makes one. Everything that changes quota is such a patch.
+"""A document holds no null: a field that is not set is absent. So a merge patch (RFC 7386) says every edit: ``{key:
+{field: value}}`` sets, ``{key: {field: null}}`` unsets, ``{key: null}`` deletes an object, and a new key makes one.
 """
 
 import functools
@@ -45,11 +42,7 @@ def kind_of(key: str) -> str:
 
 
 def parts_of(key: str) -> tuple[str, ...]:
-    """What names the object: ``("acme", "chat")`` of ``project/acme/chat``.
-
-    Raises:
-        ValueError: no object can have this key.
-    """
+    """What names the object: ``("acme", "chat")`` of ``project/acme/chat``."""
     kind, _, rest = key.partition("/")
     # The name of a card type has slashes of its own.
     parts = tuple(rest.split("/", _PARTS.get(kind, 1) - 1))
@@ -62,17 +55,14 @@ def parts_of(key: str) -> tuple[str, ...]:
 
 
 def key_of(kind: str, *parts: str | None) -> str:
-    """The key of an object; no tenant stands for the platform."""
     return "/".join((kind, *(part or PLATFORM for part in parts)))
 
 
 def in_order(keys: Iterable[str]) -> list[str]:
-    """Keys so that an object comes after those that it refers to."""
     return sorted(keys, key=lambda key: (KINDS.index(kind_of(key)), key))
 
 
 def unescaped(step: str) -> str:
-    """One step of a JSON pointer as the name that it means."""
     return step.replace("~1", "/").replace("~0", "~")
 
 
@@ -89,7 +79,6 @@ _short = functools.lru_cache(maxsize=4096)(_pointer)
 
 
 def merge_patch(target: Any, patch: Any) -> Any:
-    """RFC 7386; neither argument is changed."""
     if not isinstance(patch, Mapping):
         return patch
     result = dict(target) if isinstance(target, Mapping) else {}
@@ -132,7 +121,6 @@ def restricted(documents: Mapping[str, Document], keys: Iterable[str]) -> Docume
 
 
 def differences(before: Mapping[str, Document], after: Mapping[str, Document]) -> list[Difference]:
-    """Every figure that differs, by object and field. A whole object that comes or goes has one line for each field."""
     found = []
     for key in in_order({*before, *after}):
         old, new = before.get(key), after.get(key)
@@ -161,7 +149,6 @@ def _figures(value: Any, at: str = "") -> Iterator[tuple[str, Any]]:
 
 
 def changed_since(base: Mapping[str, Document | None], now: Mapping[str, Document]) -> list[Difference]:
-    """What is other than a draft knew it; ``base`` has the documents of the keys that it touches, None = not there."""
     known = {key: document for key, document in base.items() if document is not None}
     return differences(known, restricted(now, base))
 
@@ -196,7 +183,6 @@ def _with_known(document: Any, patch: Mapping[str, Any]) -> Document:
 
 
 def touches(edits: Mapping[str, Any], found: Difference) -> bool:
-    """Whether edits set, unset or replace the figure of a difference."""
     if found.object not in edits:
         return False
     patch = edits[found.object]
@@ -211,7 +197,6 @@ def touches(edits: Mapping[str, Any], found: Difference) -> bool:
 
 
 def written_value(edits: Mapping[str, Any], found: Difference) -> Any:
-    """What edits set the figure of a difference to; None where they unset it or do not name it."""
     value: Any = edits.get(found.object)
     for step in found.field.split("/")[1:]:
         value = value.get(unescaped(step)) if isinstance(value, Mapping) else None
@@ -219,6 +204,5 @@ def written_value(edits: Mapping[str, Any], found: Difference) -> Any:
 
 
 def inverse(before: Mapping[str, Document], after: Mapping[str, Document], keys: Iterable[str]) -> Edits:
-    """The edits that lead from ``after`` back to ``before``, for ``keys`` alone."""
     chosen = list(keys)
     return patch_between(restricted(after, chosen), restricted(before, chosen))

@@ -1,8 +1,4 @@
-"""The whole intent of a cluster as one YAML file: the same tree gives the same bytes, and the file gives the same tree.
-
-Sections by kind, names in order, fields in order, every text that could be read as something else in quotes. What is
-not set is absent. Comments are ours: whatever a person writes beside them is lost with the next export.
-"""
+"""The same tree gives the same bytes: sections by kind, names and fields in order, ambiguous texts in quotes."""
 
 import hashlib
 import json
@@ -149,7 +145,6 @@ def _mapping(loader: Any, node: yaml.MappingNode) -> dict[Any, Any]:
 
 
 def _value(loader: Any, node: yaml.Node) -> Any:
-    """What the loader makes of a node; texts and plain whole numbers, most of a file, without its ceremony."""
     if type(node) is yaml.ScalarNode:
         if node.tag == "tag:yaml.org,2002:str":
             return node.value
@@ -166,12 +161,6 @@ def _refused(detail: str, at: str = "", code: str = "invalid") -> DomainError:
 
 
 def loads(text: str) -> Documents:
-    """The tree of a file, in canonical form.
-
-    Raises:
-        DomainError: it is no YAML, of another format, larger than any tree, or names something that is not known
-            (with the nearest that is).
-    """
     if len(text.encode("utf-8", "surrogatepass")) > MOST_BYTES:
         raise _refused(
             _("The file is larger than %(most)d MiB.") % {"most": MOST_BYTES // 2**20}, code="body_too_large"
@@ -193,11 +182,6 @@ def loads(text: str) -> Documents:
 
 
 def documents_of(content: object) -> Documents:
-    """The tree of what a file holds, in canonical form.
-
-    Raises:
-        DomainError: it is of another format, or names something that is not known (with the nearest that is).
-    """
     if not isinstance(content, dict):
         raise _refused(_("The file has to be a map with sections such as queues."))
     version = content.get("format")
@@ -254,13 +238,11 @@ def _document(kind: str, name: str, entry: Any, hints: Hints) -> tuple[str, Docu
 
 
 def place_of(key: str) -> str:
-    """Where the document of an object stands in the file, as a JSON pointer."""
     kind, _slash, name = key.partition("/")
     return pointer(SECTIONS[kind], name)
 
 
 def content_of(documents: Mapping[str, Document], *, cluster: str) -> dict[str, Any]:
-    """The file of a tree as JSON: `documents_of` reads it again."""
     content: dict[str, Any] = {"format": FORMAT, "cluster": cluster}
     for key in in_order(documents):
         kind, _slash, name = key.partition("/")
@@ -282,7 +264,6 @@ def _unknown(name: str, known: list[str], hints: Hints) -> str:
 
 
 def sections(documents: Mapping[str, Document]) -> dict[str, int]:
-    """How many objects of each kind a tree has."""
     counts = dict.fromkeys(KINDS, 0)
     for key in in_order(documents):
         counts[kind_of(key)] += 1

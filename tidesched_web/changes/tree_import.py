@@ -1,5 +1,3 @@
-"""From a file to a change: what has to be edited so that the tree says what the file says. Pure functions."""
-
 from collections.abc import Mapping
 
 from tidesched_web.changes.documents import REPLACE, RULES
@@ -7,7 +5,6 @@ from tidesched_web.changes.tree_document import Document, Edits, patch_between
 
 
 def edits_to(before: Mapping[str, Document], wanted: Mapping[str, Document], *, keep: bool = False) -> Edits:
-    """The edits from ``before`` to ``wanted``. ``keep``: what ``wanted`` does not name stays; else it is deleted."""
     plain = {key: {name: wanted[key][name] for name in wanted[key] if name != REPLACE} for key in wanted}
     edits: Edits = patch_between(before, plain)
     if RULES not in wanted:

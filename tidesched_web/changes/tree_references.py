@@ -1,5 +1,3 @@
-"""Whether edits may be made: what documents name has to be there, what is deleted is named by none. Pure functions."""
-
 from collections import defaultdict
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from functools import cached_property
@@ -29,12 +27,7 @@ def references(
     hints: Hints | None = None,
     sees: Callable[[str], bool] = lambda _key: True,
 ) -> Iterator[Fault]:
-    """What an edited document names has to be there, and what is deleted must not be named by another document.
-
-    Card types that nodes have ``shown`` are there, declared or not. ``sees``: which objects the reader may see; no
-    other is offered in place of a wrong name. O(documents + edits): what the faults are compared with is made once for
-    all of them.
-    """
+    """``sees``: what the reader may see; no other is offered in place of a wrong name. O(documents + edits)."""
     cards = {*card_names, *(parts_of(key)[0] for key in after if kind_of(key) == "card-type")}
     deleted = {parts_of(key)[0] for key, patch in edits.items() if kind_of(key) == "card-type" and patch is None}
     cards -= {name for name in deleted if name not in shown}
@@ -78,7 +71,6 @@ class _Names:
 
     @cached_property
     def in_sight(self) -> Mapping[str, list[str]]:
-        """Names of the objects of each kind that the reader sees."""
         found: dict[str, list[str]] = defaultdict(list)
         for key in self.documents:
             if self.sees(key):
@@ -99,11 +91,9 @@ class _Names:
         return found
 
     def meant(self, name: str, known: Callable[[], list[str]]) -> str:
-        """The nearest known name as a question; nothing where none is near."""
         return self._offered(self.hints.near(name, known))
 
     def meant_card(self, name: str) -> str:
-        """The same of a card type, in whose place another model is never offered."""
         return self._offered(near_card(name, sorted(self.cards)) if self.hints.take() else None)
 
     @staticmethod
@@ -160,7 +150,6 @@ def _grant(key: str, names: _Names) -> Iterator[Fault]:
 
 
 def _aliases(key: str, names: _Names) -> Iterator[Fault]:
-    """A name means one card type."""
     own = parts_of(key)[0]
 
     def taken(name: str) -> str | None:
@@ -309,7 +298,6 @@ def drained(edits: Mapping[str, Any], live_gangs: Mapping[str, int]) -> Iterator
 def misleading_names(
     before: Mapping[str, Document], after: Mapping[str, Document], edits: Mapping[str, Any]
 ) -> Iterator[Fault]:
-    """New names with signs that are not seen; a name that stands there already stays."""
     for key in sorted(edits):
         if key in after and kind_of(key) in ("tenant", "project", "business-line"):
             name = after[key].get("name", "")

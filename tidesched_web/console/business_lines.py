@@ -68,9 +68,7 @@ def business_line_new(this: Page) -> HttpResponse:
 def business_line_edit(this: Page, pk: int) -> HttpResponse:
     found = _line(this, pk)
     form = NameForm(this.request.POST or None, initial={"name": found.name, "version": found.version})
-    if form.is_valid() and form.saved(
-        services.update_business_line, business_line=found, **form.values(), actor=this.access.actor
-    ):
+    if form.is_valid() and form.saved(services.update_owner, owner=found, **form.values(), actor=this.access.actor):
         messages.success(this.request, _("The changes are saved."))
         return redirect("console:business_lines")
     title = _("Edit %(name)s") % {"name": found.name}
@@ -82,9 +80,7 @@ def business_line_edit(this: Page, pk: int) -> HttpResponse:
 def business_line_delete(this: Page, pk: int) -> HttpResponse:
     found = _line(this, pk)
     form = ReasonForm(this.request.POST or None, initial={"version": found.version})
-    if form.is_valid() and form.saved(
-        services.delete_business_line, business_line=found, **form.values(), actor=this.access.actor
-    ):
+    if form.is_valid() and form.saved(services.delete_owner, owner=found, **form.values(), actor=this.access.actor):
         messages.success(this.request, _("Business line %(name)s is deleted.") % {"name": found.name})
         return redirect("console:business_lines")
     return delete_page(

@@ -5,7 +5,8 @@ from django.http import HttpResponse
 from django.urls import reverse
 
 from tidesched_web.changes import services
-from tidesched_web.changes.impact import answer_of, start_day_impact, within_sight
+from tidesched_web.changes.impact import answer_of, start_day_impact
+from tidesched_web.changes.impact_sight import within_sight
 from tidesched_web.changes.models import QuotaChange
 from tidesched_web.changes.server_check import server_check
 from tidesched_web.console import impact_view

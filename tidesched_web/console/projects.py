@@ -96,7 +96,7 @@ def project_edit(this: Page, tenant: str, project: str) -> HttpResponse:
     found = project_of(this, tenant, project)
     need_admin_of(this, found.tenant_id)
     form = NameForm(this.request.POST or None, initial={"name": found.name, "version": found.version})
-    if form.is_valid() and form.saved(services.update_project, project=found, **form.values(), actor=this.access.actor):
+    if form.is_valid() and form.saved(services.update_owner, owner=found, **form.values(), actor=this.access.actor):
         messages.success(this.request, _("The changes are saved."))
         return redirect("console:project", found.tenant.slug, found.slug)
     title = _("Edit %(name)s") % {"name": found.name}

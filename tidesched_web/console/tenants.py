@@ -84,7 +84,7 @@ def tenant_edit(this: Page, tenant: str) -> HttpResponse:
     need_admin_of(this, found.pk)
     start = {"name": found.name, "description": found.description, "version": found.version}
     form = TenantEditForm(this.request.POST or None, initial=start)
-    if form.is_valid() and form.saved(services.update_tenant, tenant=found, **form.values(), actor=this.access.actor):
+    if form.is_valid() and form.saved(services.update_owner, owner=found, **form.values(), actor=this.access.actor):
         messages.success(this.request, _("The changes are saved."))
         return redirect("console:tenant", found.slug)
     back = (found.name, reverse("console:tenant", args=[found.slug]))
@@ -98,7 +98,7 @@ def tenant_delete(this: Page, tenant: str) -> HttpResponse:
     found = tenant_of(this, tenant)
     need_administrator(this)
     form = ReasonForm(this.request.POST or None, initial={"version": found.version})
-    if form.is_valid() and form.saved(services.delete_tenant, tenant=found, **form.values(), actor=this.access.actor):
+    if form.is_valid() and form.saved(services.delete_owner, owner=found, **form.values(), actor=this.access.actor):
         messages.success(this.request, _("Tenant %(name)s is deleted.") % {"name": found.name})
         return redirect("console:tenants")
     back = (found.name, reverse("console:tenant", args=[found.slug]))

@@ -1,8 +1,4 @@
-"""What becomes of Jobs that an edit admits: their pods are made after the session, and the next one places them.
-
-An admitted Job has no pods yet, so the session that admits it cannot show whether cards are free for it. A second
-session over the same snapshot, in which these Jobs have the pods that they ask for, can.
-"""
+"""An admitted Job has no pods yet: a second session, in which it has them, shows whether cards are free."""
 
 from collections.abc import Set
 from operator import attrgetter
@@ -17,17 +13,12 @@ MOST_PODS = 5_000
 
 
 def after_admission(picture: Picture, snapshot: Snapshot, policy: Policy, names: Set[str]) -> Result | None:
-    """What the session after decides once the pods of these gangs exist; None where none of them can be made."""
     found = with_pods(snapshot, names, phase=GangPhase.INQUEUE)
     return None if found is snapshot else picture.decide(found, policy)
 
 
 def with_pods(snapshot: Snapshot, names: Set[str], *, phase: GangPhase | None = None, least: bool = False) -> Snapshot:
-    """The snapshot in which these gangs, as far as they have none, have the pods that they ask for.
-
-    A gang whose request cannot be split evenly over its members is left as it is: nothing is guessed. The very same
-    snapshot where there is none. ``phase``: theirs from now on. ``least``: only the fewest with which they may start.
-    """
+    """A gang whose request cannot be split evenly is left as it is: nothing is guessed. ``least``: the fewest."""
     resources = {card.name: card.resource for card in snapshot.card_types}
     have_pods = {pod.group_key for pod in snapshot.pods if pod.group_key in names}
     groups, pods = list(snapshot.pod_groups), list(snapshot.pods)
@@ -56,11 +47,7 @@ def _number_of_members(group: PodGroup, *, least: bool) -> int:
 
 
 def _members(group: PodGroup, resources: dict[str, str], snapshot: Snapshot, *, least: bool) -> list[Pod]:
-    """The pods of each role as its Job describes them; without its Job equal pods that make up the gang's minimum.
-
-    None where the request of the PodGroup says nothing of a single pod: several roles may differ in what a pod of them
-    asks for, and the PodGroup has their sum.
-    """
+    """None where the request of the PodGroup says nothing of a single pod: it has the sum of several roles."""
     if group.to_come:
         return [
             msgspec.structs.replace(role.pod, name=f"{role.pod.name}-{index}")

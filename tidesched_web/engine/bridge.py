@@ -1,5 +1,3 @@
-"""Asking the engine: parse a policy, run a session, write and read its memory."""
-
 import hashlib
 import time
 from typing import Any
@@ -31,11 +29,6 @@ __all__ = [
 
 
 def read_policy(text: str) -> Policy:
-    """Parse a ``volcano-scheduler.conf``.
-
-    Raises:
-        BadInput: names the place, the value and what would be right.
-    """
     return parse_policy(text)
 
 
@@ -56,14 +49,7 @@ def decide(
     workspace: Workspace | None = None,
     extenders: HttpExtenderClient | None = None,
 ) -> tuple[Result, Memory]:
-    """One session. Same input, same result, byte for byte; a workspace kept between sessions only makes it faster.
-
-    What the extenders of the policy answer is input too; they are asked over HTTP unless a client is given.
-
-    Raises:
-        BadInput: the snapshot or the policy cannot be used.
-        BrokenInvariant: the engine's books do not add up; nothing of the result may be carried out.
-    """
+    """Same input, same result, byte for byte; a workspace kept between sessions only makes it faster."""
     return run_session(
         snapshot,
         policy,
@@ -77,7 +63,6 @@ def decide(
 
 
 def result_hash(result: Result) -> str:
-    """SHA-256 of the result document without timings."""
     return hashlib.sha256(dump(result)).hexdigest()
 
 
@@ -86,16 +71,10 @@ def result_document(result: Result) -> dict[str, Any]:
 
 
 def encode_memory(memory: Memory) -> bytes:
-    """Memory as it is stored with the session row."""
     return msgspec.msgpack.encode(memory, order="deterministic")
 
 
 def decode_memory(payload: bytes) -> Memory:
-    """Read stored memory.
-
-    Raises:
-        BadInput: written by another, incompatible engine.
-    """
     try:
         return msgspec.msgpack.decode(payload, type=Memory)
     except msgspec.MsgspecError as error:

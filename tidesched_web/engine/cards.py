@@ -1,5 +1,3 @@
-"""Which card type a pod holds where it runs, how many cards a cluster has, and which one a misspelt name means."""
-
 from collections.abc import Collection, Iterable
 
 from scheduler_core.model.card_names import nearest_card
@@ -8,10 +6,6 @@ from tidesched_web.engine.model import Node, Pod
 
 
 def card_of(pod: Pod, node: Node | None) -> str:
-    """The card type that ``pod`` takes on ``node``: the first of its names that the node has, else by resource.
-
-    Without a node, the preferred name (empty for a pod that names none).
-    """
     request = pod.card
     if request is None:
         return ""

@@ -1,5 +1,3 @@
-"""Knowing that the engine's code is being compiled: minutes, in which a session moves on all the same."""
-
 from collections.abc import Callable
 
 from numba.core import event

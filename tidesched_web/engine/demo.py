@@ -1,5 +1,3 @@
-"""The demo as it is described by the engine's simulator: its policy, hardware, owners and queues."""
-
 from scheduler_core.model.cards import CardType
 from scheduler_core.model.node import Node
 from scheduler_core.serde.kubernetes import SnapshotBuilder

@@ -1,8 +1,4 @@
-"""An edit of a cluster's intent, as its Kubernetes objects before and after, laid over a snapshot.
-
-Only the fields in which the two manifests of an object differ are taken over: what the cluster says beside them (its
-state, what others have written) stays as the session saw it.
-"""
+"""Only the fields in which two manifests of an object differ are taken over: the rest stays as the session saw it."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any, TypeAlias
@@ -20,10 +16,7 @@ _OWN = ("name", "uid", "created", "made")
 
 
 class Edit(msgspec.Struct, frozen=True):
-    """Queues and priority classes that are to be otherwise, by name; None = gone.
-
-    ``before`` has those that the intent has now. ``policy`` is another policy text, empty = the one in force.
-    """
+    """``before`` has those that the intent has now. ``policy`` is another policy text, empty = the one in force."""
 
     queues: dict[str, Queue | None] = {}
     queues_before: dict[str, Queue] = {}
@@ -37,11 +30,7 @@ class Edit(msgspec.Struct, frozen=True):
 
 
 def read_edit(objects: Iterable[Mapping[str, Any]], policy: str = "") -> Edit:
-    """``objects`` are ``{kind, name, before, after}`` with manifests or None; other kinds decide nothing.
-
-    Raises:
-        BadInput: a manifest cannot be read.
-    """
+    """``objects`` are ``{kind, name, before, after}`` with manifests or None; other kinds decide nothing."""
     queues, queues_before = dict[str, Queue | None](), dict[str, Queue]()
     classes, classes_before = dict[str, PriorityClass | None](), dict[str, PriorityClass]()
     for item in objects:
@@ -60,10 +49,7 @@ def read_edit(objects: Iterable[Mapping[str, Any]], policy: str = "") -> Edit:
 
 
 def edited(snapshot: Snapshot, edit: Edit) -> Snapshot:
-    """The snapshot as it would be had the edit been applied; the very same one where nothing is otherwise.
-
-    Pods keep the priority that they were made with, as in Kubernetes; gangs that name a class follow its value.
-    """
+    """Pods keep the priority that they were made with, as in Kubernetes; gangs that name a class follow its value."""
     queues = _laid_over(snapshot.queues, edit.queues, edit.queues_before)
     classes = _laid_over(snapshot.priority_classes, edit.classes, edit.classes_before)
     if queues == snapshot.queues and classes == snapshot.priority_classes:

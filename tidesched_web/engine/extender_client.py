@@ -1,7 +1,5 @@
-"""HTTP for the extenders of a policy: the engine itself opens no connection.
-
-Anyone who may write a policy could make this machine ask any address. So the name is looked up here, every address that
-it has is checked, and the connection goes to the checked one; a redirect is not followed, an answer has a size.
+"""A policy's author could make this machine ask any address: each address of the name is checked, and the connection
+goes to the checked one; a redirect is not followed, an answer has a size.
 """
 
 import http.client
@@ -47,7 +45,6 @@ def refused(address: ipaddress.IPv4Address | ipaddress.IPv6Address, *, loopback:
 
 
 def _parts(url: str) -> tuple[SplitResult, str, int]:
-    """What an address says, with its host and port."""
     try:
         parts = urlsplit(url)
         host, port = parts.hostname or "", parts.port or (443 if parts.scheme == "https" else 80)
@@ -63,11 +60,7 @@ def _not_there(host: str) -> ExtenderError:
 
 
 def check_written(url: str) -> None:
-    """Refuse an address at which no extender may be as it is written; names are looked up when one is asked.
-
-    Raises:
-        ExtenderError: names it.
-    """
+    """As it is written; names are looked up when one is asked."""
     _split, host, _port = _parts(url)
     name = host.lower().rstrip(".")
     if name in _METADATA or name == "localhost" or name.endswith(".localhost"):
@@ -84,7 +77,6 @@ def check_written(url: str) -> None:
 
 
 def wrong_addresses(policy: Policy) -> Iterator[BadInput]:
-    """The extenders of a policy that could never be asked, each with its place."""
     named = (("tiers", policy.tiers), *((f"profiles[{p}].tiers", one.tiers) for p, one in enumerate(policy.profiles)))
     for at, tiers in named:
         for t, tier in enumerate(tiers):
@@ -104,27 +96,22 @@ def wrong_addresses(policy: Policy) -> Iterator[BadInput]:
 
 
 class HttpExtenderClient:
-    """Posts JSON.
-
-    Args:
-        loopback: this machine may be asked too.
-    """
+    """``loopback``: this machine may be asked too."""
 
     def __init__(self, *, loopback: bool = False) -> None:
         self._loopback = loopback
 
     def post(self, url: str, body: bytes, timeout: float) -> bytes:
-        """Send and return the answer; see :class:`scheduler_core.framework.extender_client.ExtenderClient`."""
         deadline = time.monotonic() + timeout
         parts, host, port = _parts(url)
         address = self._address(host, port)
+        target = f"{parts.path or '/'}{f'?{parts.query}' if parts.query else ''}"
         try:
-            return self._exchange(parts.scheme, host, address, port, _target(parts.path, parts.query), body, deadline)
+            return self._exchange(parts.scheme, host, address, port, target, body, deadline)
         except (OSError, http.client.HTTPException) as error:
             raise ExtenderError(f"{host}: {type(error).__name__}: {error}") from None
 
     def _address(self, host: str, port: int) -> str:
-        """The first of the host's addresses, all of which must be acceptable."""
         if host.lower().rstrip(".") in _METADATA:
             raise _not_there(host)
         try:
@@ -161,10 +148,6 @@ class HttpExtenderClient:
             return b"".join(chunks)
         finally:
             connection.close()
-
-
-def _target(path: str, query: str) -> str:
-    return f"{path or '/'}{f'?{query}' if query else ''}"
 
 
 def _left(deadline: float) -> float:

@@ -1,5 +1,3 @@
-"""The figures of a reason as the host keeps and shows them: as in the engine's own document, times in RFC 3339."""
-
 from typing import Any
 
 from scheduler_core.serde.result import reason_to_json

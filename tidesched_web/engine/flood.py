@@ -1,9 +1,5 @@
-"""The flood, tried out: the demand of every inference queue rises to its full quota at once.
-
-For each inference queue and card the quota that is not in use becomes claims: new gangs of one pod like those that the
-queue runs (the most common shape; else one like any inference pod with that card; else one card and nothing else).
-Where that would be too many gangs, several pods make up one gang. Then one session runs over the cluster with them, by
-the policy itself: what it takes from others is what a flood would take, as far as one session gets.
+"""The quota that inference does not use becomes claims: gangs of one pod like those that the queue runs (several pods
+each where there would be too many). One session with them shows what a flood would take.
 """
 
 from collections import Counter
@@ -32,8 +28,6 @@ _NAME = "flood.tidesched.io"
 
 
 class Claim(msgspec.Struct, frozen=True):
-    """``pods`` pods like ``like`` in a queue, for one card type."""
-
     queue: Queue
     card: str
     like: Pod
@@ -42,14 +36,11 @@ class Claim(msgspec.Struct, frozen=True):
 
 
 class Flooded(msgspec.Struct, frozen=True):
-    """A session over a flood. ``made``: queue, card and milli-cards of each gang that was made for it."""
-
     made: dict[str, tuple[str, str, int]]
     result: Result
 
 
 def flood(trial: Trial) -> Row:
-    """What claims on all inference quotas would take, now and after the edit; and the victims of only one of them."""
     before = _run(trial.picture, trial.picture.snapshot, trial.picture.policy)
     after = before if trial.same else _run(trial.picture, trial.snapshot, trial.policy)
     reclaimed, spared = victims_differ(before.result, after.result)
@@ -66,7 +57,6 @@ def _run(picture: Picture, snapshot: Snapshot, policy: Policy) -> Flooded:
 
 
 def _told(flooded: Flooded) -> Row:
-    """What was claimed, what the session takes for it, and what of the claims it cannot serve."""
     asked: dict[str, Counter[str]] = {}
     unserved: dict[str, Counter[str]] = {}
     for queue, card, milli in flooded.made.values():
@@ -91,7 +81,6 @@ def _of_a_claim(row: Row, flooded: Flooded) -> Row:
 
 
 def _claims(snapshot: Snapshot) -> Iterator[Claim]:
-    """What the inference queues could still ask for, queues and cards by name."""
     queues = {queue.name: queue for queue in snapshot.queues if queue.service_type == ServiceType.INFERENCE}
     groups = {group.key: group for group in snapshot.pod_groups if group.queue in queues}
     nodes = {node.name: node for node in snapshot.nodes}

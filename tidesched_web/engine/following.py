@@ -1,8 +1,4 @@
-"""Keeping up with the stored inputs of a cluster's sessions.
-
-Each one becomes a snapshot that shares with the one before whatever did not change, so that the tables of the engine
-need not be made anew.
-"""
+"""A snapshot shares with the one before whatever did not change, so that the engine's tables need not be made anew."""
 
 from typing import Any
 
@@ -17,8 +13,6 @@ _LONG = ("pods", "pod_groups")
 
 
 class Follower:
-    """The latest snapshot of one cluster that was read, and what it takes to read the next one quickly."""
-
     def __init__(self) -> None:
         self.base_id: int | None = None
         self._base: Snapshot | None = None
@@ -31,11 +25,6 @@ class Follower:
         return base_id != self.base_id
 
     def read_full(self, input_id: int, format: str, payload: bytes) -> Snapshot:  # noqa: A002
-        """Take a full input.
-
-        Raises:
-            BadInput: it cannot be read.
-        """
         full = inputs.decode(format, payload)
         lists: dict[str, Any] = {}
         for name in _LONG:
@@ -54,16 +43,12 @@ class Follower:
         return self._base
 
     def read_difference(self, payload: bytes) -> Snapshot:
-        """Take an input that is stored as a difference to the last full one.
-
-        Raises:
-            BadInput: it cannot be read.
-        """
         assert self._base is not None, "a difference needs its base"
         change = inputs.decode_difference(payload)
         lists = {name: self._change(name, change) for name in _LONG}
         # The short lists as for any reader; the long ones must not be sorted again.
-        short = msgspec.structs.replace(change, pods=(), pod_groups=(), gone=_without_long(change.gone))
+        gone = {name: keys for name, keys in change.gone.items() if name not in _LONG}
+        short = msgspec.structs.replace(change, pods=(), pod_groups=(), gone=gone)
         rest = inputs.apply(short, msgspec.structs.replace(self._base, pods=(), pod_groups=()))
         return msgspec.structs.replace(rest, **lists)
 
@@ -82,7 +67,3 @@ class Follower:
             changes[key] = of_base.get(key)
         self._now[name] = after
         return self._series[name].change(changes)
-
-
-def _without_long(gone: dict[str, tuple[str, ...]]) -> dict[str, tuple[str, ...]]:
-    return {name: keys for name, keys in gone.items() if name not in _LONG}

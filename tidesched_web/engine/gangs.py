@@ -1,5 +1,3 @@
-"""Which gang a pod belongs to, whichever scheduler places it."""
-
 import datetime as dt
 from collections.abc import Mapping
 

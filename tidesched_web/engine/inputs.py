@@ -1,8 +1,4 @@
-"""Session inputs in storage form: a full snapshot, or what differs from an earlier full one.
-
-Format: zstd over msgpack. A difference names, for each long list of the snapshot, the items that are new or changed and
-the keys that are gone. The other lists are written whole where they changed; the scalar fields always.
-"""
+"""zstd over msgpack; a difference names what is new, changed or gone of each long list, scalar fields always."""
 
 from operator import attrgetter
 from typing import Any
@@ -99,11 +95,6 @@ def apply(change: Difference, base: Snapshot) -> Snapshot:
 
 
 def decode(format: str, payload: bytes, base: Snapshot | None = None) -> Snapshot:  # noqa: A002
-    """Read a stored input; ``base`` is the full snapshot that a difference refers to.
-
-    Raises:
-        BadInput: unknown format, damaged payload, or a difference without its base.
-    """
     try:
         if format == FULL:
             return msgspec.msgpack.decode(zstandard.decompress(payload), type=Snapshot)
@@ -115,11 +106,6 @@ def decode(format: str, payload: bytes, base: Snapshot | None = None) -> Snapsho
 
 
 def decode_difference(payload: bytes) -> Difference:
-    """Read a stored difference by itself.
-
-    Raises:
-        BadInput: it is damaged.
-    """
     try:
         return msgspec.msgpack.decode(zstandard.decompress(payload), type=Difference)
     except (zstandard.ZstdError, msgspec.MsgspecError) as error:

@@ -1,25 +1,21 @@
-"""The engine's values under the names that the rest of the host uses."""
-
 from scheduler_core.algorithms.allowance import allowance
-from scheduler_core.model.cards import CardKind, CardRequest, CardType, NodeCards
+from scheduler_core.model.cards import CardRequest, CardType
 from scheduler_core.model.decision import (
     Alone,
     Bind,
     Candidate,
     Event,
-    Eviction,
     GangOutcome,
     QueueMoment,
     QueueOutcome,
     Reclaim,
     ReclaimVictimGang,
     Result,
-    VictimRole,
 )
 from scheduler_core.model.disruption import DisruptionBudget
 from scheduler_core.model.edition import Edition
 from scheduler_core.model.errors import BadInput, BrokenInvariant
-from scheduler_core.model.memory import Memory, Reservation
+from scheduler_core.model.memory import Memory
 from scheduler_core.model.node import Node
 from scheduler_core.model.node_refusal import NodeRefusal
 from scheduler_core.model.pod import OwnerReference, Pod, PodPhase, ServiceType
@@ -50,19 +46,16 @@ __all__ = [
     "Bind",
     "BrokenInvariant",
     "Candidate",
-    "CardKind",
     "CardRequest",
     "CardType",
     "DisruptionBudget",
     "Edition",
     "Event",
-    "Eviction",
     "GangCondition",
     "GangOutcome",
     "GangPhase",
     "Memory",
     "Node",
-    "NodeCards",
     "NodeRefusal",
     "OwnerReference",
     "Pod",
@@ -78,12 +71,10 @@ __all__ = [
     "ReasonNumbers",
     "Reclaim",
     "ReclaimVictimGang",
-    "Reservation",
     "Result",
     "Rule",
     "ServiceType",
     "Snapshot",
-    "VictimRole",
     "allowance",
     "cards_to_json",
     "prolonged",

@@ -1,5 +1,3 @@
-"""What is wrong with a policy, and what is allowed in it and yet not what its author means."""
-
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
@@ -16,7 +14,6 @@ __all__ = ["MOST_LINES", "Outline", "cooldown_seconds", "outline", "policy_findi
 
 
 def policy_findings(text: str) -> list[dict[str, Any]]:
-    """Findings as `lint --conf` prints them, errors first; an error means that no session could run under it."""
     try:
         findings = lint_policy(text)
     except BadInput as error:
@@ -41,10 +38,7 @@ def _finding(error: BadInput) -> dict[str, Any]:
 
 @lru_cache(maxsize=64)
 def cooldown_seconds(text: str) -> float | None:
-    """How long action reclaim of this policy does not evict a gang again; None where it has no such time.
-
-    A policy that decides as upstream has no cool-down, nor has one that cannot be read.
-    """
+    """A policy that decides as upstream has no cool-down, nor has one that cannot be read."""
     try:
         policy = parse_policy(text)
         if Reclaim.name not in policy.actions or policy.compatibility:
@@ -57,8 +51,6 @@ def cooldown_seconds(text: str) -> float | None:
 
 @dataclass(frozen=True, slots=True)
 class Outline:
-    """The names in a policy: its actions in order, the plugins of each tier, schedulers with tiers of their own."""
-
     actions: tuple[str, ...]
     tiers: tuple[tuple[str, ...], ...]
     profiles: tuple[str, ...]
@@ -67,7 +59,6 @@ class Outline:
 
 @lru_cache(maxsize=64)
 def outline(text: str) -> Outline | None:
-    """What a policy consists of; None where it cannot be read."""
     try:
         policy = parse_policy(text)
     except BadInput:

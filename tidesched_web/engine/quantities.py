@@ -1,5 +1,3 @@
-"""Kubernetes quantities in the units of the host."""
-
 from scheduler_core.model.resources import parse_cpu_milli, parse_memory_mib
 
 

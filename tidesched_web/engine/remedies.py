@@ -1,5 +1,3 @@
-"""What would help a gang that waits: the smallest single change that a session has shown to admit it."""
-
 from collections.abc import Callable
 from typing import Any
 
@@ -21,11 +19,7 @@ def reasons_of(picture: Picture) -> dict[str, Reason]:
 
 
 class Answer(msgspec.Struct, frozen=True):
-    """The remedy as in the contracts, None where none of the changes that are tried helps.
-
-    ``starts``: the gang was shown to get all that it lacks, or a promise of it; else only to be admitted. ``first``:
-    the gang that would get what another one's end frees. ``endless``: how much of what it lacks services hold.
-    """
+    """``starts``: it gets all that it lacks, not only admission. ``first``: who would get what is freed."""
 
     remedy: dict[str, Any] | None
     starts: bool
@@ -34,14 +28,7 @@ class Answer(msgspec.Struct, frozen=True):
 
 
 def remedy(picture: Picture, reason: Reason, *, urgent: Callable[[], bool]) -> Answer:
-    """What would help one gang.
-
-    Each try is a session; ``urgent`` is asked before each of them. A Job that has no pods yet is tried with the pods
-    that it asks for, so that a change after which it would only wait for cards is none that helps.
-
-    Raises:
-        Interrupted: ``urgent`` said so.
-    """
+    """Each try is a session; ``urgent`` is asked before each. A Job without pods is tried with its wished ones."""
 
     def session(changed: Snapshot) -> Result:
         if urgent():
@@ -61,7 +48,6 @@ def remedy(picture: Picture, reason: Reason, *, urgent: Callable[[], bool]) -> A
 
 
 def _rivals(picture: Picture, reason: Reason) -> set[str]:
-    """Gangs that wait for the same, and are not promised it yet."""
     wanted = set((reason.numbers.resource or "").split("|"))
     waiting = (one for one in picture.before.reasons if one.code != "WaitingForReclaim")
     same = {one.podgroup for one in waiting if wanted & set((one.numbers.resource or "").split("|"))}
@@ -78,10 +64,7 @@ def _held(snapshot: Snapshot, reason: Reason, gangs: set[str]) -> float:
 
 
 def expected_at(picture: Picture, reason: Reason) -> tuple[float, str] | None:
-    """When (seconds since the epoch) a gang is expected to go on by itself, and why; None where nothing says so.
-
-    Known are the end of the pods that leave for it (their grace is over then) and the end of its back-off.
-    """
+    """Seconds since the epoch. Known are the end of the pods that leave for it and the end of its back-off."""
     memory = picture.memory
     if memory is None:
         return None
@@ -107,10 +90,7 @@ _TOO_SMALL = "too small"
 
 
 def too_large(picture: Picture, reason: Reason) -> list[dict[str, Any]]:
-    """In what the pods of a gang are larger than every node: rows ``{resource, asked, largest}`` in the reasons' units.
-
-    Empty where no node is refused as too small, or where each amount by itself would fit one of them.
-    """
+    """In the reasons' units. Empty where no node is too small, or where each amount by itself would fit one of them."""
     if not any(said.endswith(_TOO_SMALL) for said in reason.numbers.nodes or ()):
         return []
     asked = {"cpu": 0, "memory": 0, "cards": 0.0}

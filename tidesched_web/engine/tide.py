@@ -1,5 +1,3 @@
-"""Where a cluster's cards are: by whom they are used, what is borrowed, what is asked for."""
-
 from collections import Counter
 from collections.abc import Mapping
 
@@ -11,10 +9,7 @@ from tidesched_web.engine.model import GangPhase, Pod, PodGroup, Result, Service
 
 
 class Tide(msgspec.Struct, frozen=True):
-    """One card type at one moment, in milli-cards: ``total = inference + training + foreign + idle``.
-
-    ``quota``: what the inference queues may use of it by the clock of that moment.
-    """
+    """Milli-cards, ``total = inference + training + foreign + idle``; ``quota`` by the clock of that moment."""
 
     card: str
     total: int
@@ -28,7 +23,6 @@ class Tide(msgspec.Struct, frozen=True):
 
 
 def measure(snapshot: Snapshot, result: Result) -> list[Tide]:
-    """One row for each card type that the nodes have or that a pod asks for; O(pods)."""
     service_types = {outcome.name: outcome.service_type for outcome in result.podgroups}
     nodes = {node.name: node for node in snapshot.nodes}
     total = Counter({card: count * 1000 for card, count in hardware(snapshot.nodes).items()})
@@ -125,7 +119,6 @@ def _promised(snapshot: Snapshot) -> dict[str, Counter[str]]:
 
 
 def running_cards(snapshot: Snapshot, result: Result, service_type: ServiceType) -> int:
-    """Milli-cards that gangs of ``service_type`` hold now, over all card types."""
     service_types = {outcome.name: outcome.service_type for outcome in result.podgroups}
     return sum(
         pod.card.milli
@@ -135,10 +128,7 @@ def running_cards(snapshot: Snapshot, result: Result, service_type: ServiceType)
 
 
 def quota_beyond_hardware(snapshot: Snapshot, ratios: Mapping[str, float]) -> dict[str, dict[str, tuple[int, int]]]:
-    """Where the queues of one service type promise more of a card than there is: milli-cards (quota, hardware).
-
-    ``ratios``: how far the promises of a service type may exceed the hardware; 1 where none is given.
-    """
+    """In milli-cards (quota, hardware). ``ratios``: how far promises may exceed the hardware; 1 where none is given."""
     have = hardware(snapshot.nodes)
     sums: dict[str, Counter[str]] = {}
     for queue in snapshot.queues:

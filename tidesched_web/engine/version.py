@@ -1,5 +1,3 @@
-"""Which engine this is: its release and a digest of its files, so that a replay can say why a hash differs."""
-
 import hashlib
 from functools import cache
 from pathlib import Path
@@ -12,7 +10,6 @@ _OUTSIDE = frozenset({"simulator", "cli", "__pycache__"})
 
 @cache
 def engine_version() -> str:
-    """``release+digest``, at most 40 characters."""
     root = Path(scheduler_core.__file__).parent
     digest = hashlib.sha256()
     for path in sorted(root.rglob("*.py")):

@@ -1,7 +1,4 @@
-"""What an edit would do: the scheduler runs over a snapshot as it is and as it would be, and the results are compared.
-
-Everything that is said is a difference, so an edit that changes nothing says nothing.
-"""
+"""Everything that is said is a difference, so an edit that changes nothing says nothing."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
@@ -36,8 +33,6 @@ Row = dict[str, Any]
 
 
 class Picture:
-    """A session's input, loaded: what an edit is tried out on. The result without the edit is found once."""
-
     def __init__(
         self, snapshot: Snapshot, policy: Policy, *, now: float, memory: Memory | None, workspace: bridge.Workspace
     ) -> None:
@@ -71,11 +66,6 @@ class Trial(msgspec.Struct, frozen=True):
 
 
 def try_out(picture: Picture, edit: Edit) -> Trial:
-    """Run the session with the edit.
-
-    Raises:
-        BadInput: the policy of the edit cannot be used.
-    """
     policy = bridge.read_policy(edit.policy) if edit.policy else picture.policy
     snapshot = edited(picture.snapshot, edit)
     same = snapshot is picture.snapshot and policy == picture.policy
@@ -84,7 +74,6 @@ def try_out(picture: Picture, edit: Edit) -> Trial:
 
 
 def impact(trial: Trial) -> Row:
-    """The lists of the impact that one session shows, all rows of each."""
     if trial.same:
         return {name: [] for name in SESSION_LISTS}
     reclaimed, spared = victims_differ(trial.before, trial.after)
@@ -110,10 +99,7 @@ _LIST_OF = {"admitted": "gangs_admitted", "promised": "gangs_promised", "running
 
 
 def _gangs(trial: Trial) -> Row:
-    """Gangs that have more after the session than they would have had, and gangs that have less.
-
-    What a Job that is newly admitted gets is what the session after gives it, when its pods exist.
-    """
+    """What a Job that is newly admitted gets is what the session after gives it, when its pods exist."""
     before, after = trial.before, trial.after
     reasons_before, reasons_after = _reasons(before), _reasons(after)
     falls = {victim.gang for reclaim in after.reclaims for victim in reclaim.victims}
@@ -147,7 +133,6 @@ def _gangs(trial: Trial) -> Row:
 
 
 def _after_admission(trial: Trial, before: Mapping[str, Reason], after: Mapping[str, Reason]) -> dict[str, int]:
-    """What the gangs have that only the edit admits, once their pods exist, by name."""
     from tidesched_web.engine.admitted import after_admission
 
     names = {
@@ -200,7 +185,6 @@ def counts_of(cards: Mapping[str, int]) -> dict[str, int | float]:
 
 
 def _queues_over(trial: Trial) -> list[Row]:
-    """Queues that use more than they would have, where that is more than they exceed today."""
     old = {queue.name: queue for queue in trial.picture.snapshot.queues}
     use_before = {outcome.name: outcome.allocated for outcome in trial.before.queues}
     new = {queue.name: queue for queue in trial.snapshot.queues}
@@ -237,7 +221,6 @@ def _use(amount: Any) -> Iterable[tuple[str, int]]:
 
 
 def _limit(queue: Queue | None, resource: str) -> int | None:
-    """What a queue may use; None = no limit (contracts 3.4: an absent card is 0 once there is a card quota)."""
     if queue is None:
         return None
     if resource == "cpu_milli":
@@ -248,7 +231,6 @@ def _limit(queue: Queue | None, resource: str) -> int | None:
 
 
 def shown(resource: str, amount: int | None) -> int | float | None:
-    """Cards as counts, cpu and memory as they are."""
     return amount if amount is None or resource in ("cpu_milli", "memory_bytes") else cards_to_json(amount)
 
 
@@ -256,7 +238,6 @@ def shown(resource: str, amount: int | None) -> int | float | None:
 
 
 def victims_differ(before: Result, after: Result) -> tuple[list[Row], list[Row]]:
-    """Gangs that fall only after the edit, and gangs that fall only without it."""
     old, new = _victims(before), _victims(after)
     return (
         [row for gang, row in sorted(new.items()) if gang not in old],
@@ -283,7 +264,6 @@ def _victims(result: Result) -> dict[str, Row]:
 
 
 def taken(result: Result) -> Row:
-    """How many gangs a session takes, and with how many cards."""
     cards: Counter[str] = Counter()
     gangs = {victim.gang: victim.cards for reclaim in result.reclaims for victim in reclaim.victims}
     for held in gangs.values():

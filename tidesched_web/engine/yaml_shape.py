@@ -1,5 +1,3 @@
-"""What every reader of foreign YAML asks first."""
-
 from scheduler_core.serde.nesting import check_shape
 from scheduler_core.serde.text import UNREADABLE
 

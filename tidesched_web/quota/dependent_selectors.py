@@ -1,5 +1,3 @@
-"""What depends on an object that is about to be deleted: grouped, counted, and whether it has to go first."""
-
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,8 +12,6 @@ SHOWN = 5
 
 @dataclass(frozen=True, slots=True)
 class Dependents:
-    """Objects of one kind. ``blocks``: the deletion is refused while they are there; the others go along."""
-
     kind: str
     count: int
     names: tuple[str, ...]
@@ -43,7 +39,6 @@ def _quotas(owner: Model, column: str) -> Dependents:
 
 
 def dependents_of(row: Model) -> list[Dependents]:
-    """What hangs on a tenant, project, business line, queue or card type; kinds without a row are left out."""
     groups: list[Dependents] = []
     if isinstance(row, Tenant):
         groups = [
@@ -75,7 +70,6 @@ def dependents_of(row: Model) -> list[Dependents]:
 
 
 def clusters_with_quota_of(owner: Tenant | Project) -> list[Cluster]:
-    """Clusters whose tree holds a figure of ``owner`` (or of a tenant's projects), by their keys."""
     theirs = Q(tenant=owner) | Q(project__tenant=owner) if isinstance(owner, Tenant) else Q(project=owner)
     cards = CardQuota.objects.filter(theirs, queue=None).values("cluster")
     compute = ComputeQuota.objects.filter(theirs).values("cluster")
@@ -83,7 +77,6 @@ def clusters_with_quota_of(owner: Tenant | Project) -> list[Cluster]:
 
 
 def edits_without_quota(owner: Tenant | Project) -> dict[str, dict[str, None]]:
-    """The edits of a cluster's tree that take back what ``owner`` (and a tenant's projects) may hand out there."""
     if isinstance(owner, Project):
         return {f"project/{owner.tenant.slug}/{owner.slug}": {"quota": None}}
     projects = Project.objects.filter(tenant=owner).order_by("slug").values_list("slug", flat=True)

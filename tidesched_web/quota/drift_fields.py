@@ -1,8 +1,4 @@
-"""The fields of an object that TideSched owns, one by one, and where intent, last push and live part. Pure.
-
-Values are compared by what they mean (``8`` and ``8000m`` CPUs are the same, a card quota is a map and not a text) and
-kept as the text that a person reads. Fields that are not written here do not exist for this module.
-"""
+"""Values are compared by what they mean (``8`` and ``8000m`` CPUs are the same) and kept as a person reads them."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -27,8 +23,6 @@ _CLOSED: Final = ("Closed", "Closing")
 
 @dataclass(frozen=True)
 class FieldDrift:
-    """One field: what it should be, what was sent, what it is, and who made it so (where the cluster knows)."""
-
     field: str
     intent: str | None
     pushed: str | None
@@ -38,7 +32,6 @@ class FieldDrift:
 
 
 def fields_of(manifest: Json, *, state: str = "") -> Fields:
-    """The fields of a Queue or PriorityClass manifest; ``state`` is the state that a queue is wanted in."""
     kind = manifest.get("kind")
     metadata = manifest.get("metadata") or {}
     if kind == "PriorityClass":
@@ -65,12 +58,7 @@ def fields_of(manifest: Json, *, state: str = "") -> Fields:
 
 
 def compare(intent: Fields, pushed: Fields | None, live: Fields, managed: list[Json] | None = None) -> list[FieldDrift]:
-    """The fields that differ from what was written.
-
-    Only what was sent is looked at; with nothing known to be sent, the intent stands for it. A field whose intent has
-    changed since is on its way and no drift, unless it was changed by hand as well. A card quota is one field of the
-    object, so a card that was not asked for is in it too.
-    """
+    """Only what was sent is looked at; a changed intent is on its way and no drift, unless changed by hand too."""
     told = intent if pushed is None else pushed
     names = {*told, *(name for name in live if name.startswith(CARDS) or name == RAW_CARDS)}
     found = []
@@ -95,10 +83,7 @@ def as_json(rows: list[FieldDrift]) -> list[dict[str, Any]]:
 
 
 def changed_by(managed: list[Json], field: str) -> tuple[str, str]:
-    """Who wrote the field last and when, by the object's managedFields; empty where they do not say.
-
-    A field that was removed has no owner any more, so none is named for it.
-    """
+    """By the object's managedFields. A field that was removed has no owner any more, so none is named for it."""
     path = _managed_path(field)
     found = ("", "")
     for entry in managed:
@@ -109,7 +94,6 @@ def changed_by(managed: list[Json], field: str) -> tuple[str, str]:
 
 
 def live_part(obj: Json) -> dict[str, Any]:
-    """What of a live object is kept for the pages and for adopting it."""
     metadata = obj.get("metadata") or {}
     kept: dict[str, Any] = {
         "kind": obj.get("kind"),
@@ -123,7 +107,6 @@ def live_part(obj: Json) -> dict[str, Any]:
 
 
 def live_state(obj: Json, wanted: str) -> str:
-    """The state of a live queue as the intent words it; one without a status is open."""
     state = str((obj.get("status") or {}).get("state") or "Open")
     return "Closed" if state in _CLOSED and wanted != "Open" else "Open" if state == "Unknown" else state
 

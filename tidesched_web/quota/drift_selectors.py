@@ -1,5 +1,3 @@
-"""Drift that a caller may see, and what is compared to find it."""
-
 from collections.abc import Collection
 from dataclasses import dataclass
 
@@ -25,7 +23,6 @@ def visible_drift(access: Access) -> QuerySet[Drift]:
 
 
 def open_drift(access: Access, cluster: Cluster) -> QuerySet[Drift]:
-    """What has not ended, what waits for a person first."""
     return visible_drift(access).filter(cluster=cluster).exclude(state=DriftState.RESOLVED)
 
 
@@ -35,7 +32,6 @@ def drift_counts(access: Access, cluster: Cluster) -> dict[str, int]:
 
 
 def drift_look(cluster: Cluster) -> DriftLook | None:
-    """The newest comparison of a cluster, or None where there was none."""
     return DriftLook.objects.filter(cluster=cluster).first()
 
 
@@ -47,8 +43,6 @@ def asked_again(cluster: Cluster) -> set[Key]:
 
 @dataclass(frozen=True)
 class Intended:
-    """An object as it is wanted now. ``refused``: what the cluster answered when it was sent, where it said no."""
-
     fields: Fields
     state: str = ""
     queue_id: int | None = None
@@ -56,7 +50,6 @@ class Intended:
 
 
 def intended(cluster: Cluster, names: Collection[Key] | None) -> dict[Key, Intended]:
-    """What the cluster should hold now, tide plans included; with ``names`` only of those objects."""
     queues = Queue.objects.filter(cluster=cluster).select_related("tenant", "project", "business_line")
     classes = PriorityClass.objects.filter(cluster=cluster)
     if names is not None:
@@ -81,7 +74,6 @@ def _refusal(row: Queue | PriorityClass) -> str:
 
 
 def refused_names(cluster: Cluster) -> set[Key]:
-    """Objects whose newest push the cluster has refused."""
     queues = Queue.objects.filter(cluster=cluster, refusals__gt=0).order_by().values_list("name", flat=True)
     classes = PriorityClass.objects.filter(cluster=cluster, refusals__gt=0).order_by().values_list("name", flat=True)
     return {*((QUEUE, name) for name in queues), *((CLASS, name) for name in classes)}
@@ -108,7 +100,6 @@ def has_been_pushed(cluster: Cluster) -> bool:
 
 
 def first_refusal(cluster: Cluster) -> str:
-    """The first object that the cluster refuses, with its words; empty where it takes everything."""
     models: tuple[tuple[str, type[Queue] | type[PriorityClass]], ...] = ((QUEUE, Queue), (CLASS, PriorityClass))
     for kind, model in models:
         rows = model._base_manager.filter(cluster=cluster, refusals__gt=0).exclude(sync_error="").order_by("name")

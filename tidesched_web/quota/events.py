@@ -1,5 +1,3 @@
-"""How live events name the objects of the tree."""
-
 from tidesched_web.common.live import About
 from tidesched_web.quota.models import Queue
 

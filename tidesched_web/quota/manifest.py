@@ -1,5 +1,3 @@
-"""What the rows of the intent become in their cluster."""
-
 from collections.abc import Mapping
 
 from tidesched_web.clusters.kubernetes import manifests
@@ -11,12 +9,7 @@ from tidesched_web.quota.selectors import card_quota_of
 def queue_manifest(
     queue: Queue, card_quota: Mapping[str, int] | None = None, counted_by: Mapping[str, str] | None = None
 ) -> dict[str, object]:
-    """What a queue becomes in its cluster; ``queue`` has ``with_card_quota`` and ``granted``.
-
-    Args:
-        card_quota: what the tide plans make of its own one.
-        counted_by: resources of the cards that have to be limited by capability too.
-    """
+    """``counted_by``: resources of the cards that have to be limited by capability too."""
     cards = card_quota_of(queue) if card_quota is None else card_quota
     return manifests.queue(
         queue.name,

@@ -1,5 +1,3 @@
-"""Queues, card quotas, priority classes, grants and tide plans: the intent that TideSched owns."""
-
 import datetime as dt
 from typing import Any, ClassVar, Final
 
@@ -32,8 +30,6 @@ class QueueState(models.TextChoices):
 
 
 class SyncState(models.TextChoices):
-    """How the cluster's object stands to the intent."""
-
     PENDING = "pending", _("Pending")
     IN_STEP = "in_step", _("In step")
     DRIFTED = "drifted", _("Drifted")
@@ -218,20 +214,13 @@ class TidePlan(Versioned):
 
 
 class TideAnswer(models.TextChoices):
-    """What the cluster said to a step of the tide plans."""
-
     TAKEN = "taken", _("In step")
     PENDING = "pending", _("Pending")
     REFUSED = "refused", _("Refused by the cluster")
 
 
 class TideStep(models.Model):
-    """One figure that tide plans made another one: from what, to what, and what the cluster answered.
-
-    ``since``: when the layers that hold here opened or closed, ``at``: when it was first sent, both by the cluster's
-    clock. ``wanted`` is what the layers make of the base; ``after`` may be more where inference still uses it.
-    ``taken_back``: the layers that a person ended at ``since``, each with plan, layer, by whom, and when it opens next.
-    """
+    """The cluster's clock. ``wanted`` is what the layers make; ``after`` may be more where inference still uses it."""
 
     cluster = models.ForeignKey(Cluster, on_delete=models.CASCADE, related_name="tide_steps")
     queue = models.ForeignKey(Queue, on_delete=models.CASCADE, related_name="tide_steps")
@@ -261,7 +250,6 @@ class TideStep(models.Model):
 
     @property
     def ended_by_hand(self) -> list[dict[str, Any]]:
-        """``taken_back`` with moments."""
         moments = ((one, one["opens_next"]) for one in self.taken_back)
         return [{**one, "opens_next": dt.datetime.fromisoformat(then) if then else None} for one, then in moments]
 
@@ -290,8 +278,6 @@ class DriftState(models.TextChoices):
 
 
 class DriftWhat(models.TextChoices):
-    """What became of the object in the cluster."""
-
     CHANGED = "changed", _("Changed by hand")
     MISSING = "missing", _("Deleted")
     REFUSED = "refused", _("Refused by the cluster")
@@ -305,11 +291,7 @@ class DriftEnd(models.TextChoices):
 
 
 class Drift(models.Model):
-    """An object of a cluster that differs from what was written; one row until it ends.
-
-    ``fields``: ``[{field, intent, pushed, live, changed_by, changed_at}]``, values as text or null where there is none.
-    ``digest`` is of the live values: an ignored drift opens again when it changes.
-    """
+    """One row until it ends. ``digest`` is of the live values: an ignored drift opens again when it changes."""
 
     cluster = models.ForeignKey(Cluster, on_delete=models.CASCADE, related_name="drifts")
     kind = models.CharField(max_length=24)
@@ -347,8 +329,6 @@ class Drift(models.Model):
 
 
 class DriftLook(models.Model):
-    """When a cluster's objects were last compared, how many, and its queues and classes without a decision here."""
-
     cluster = models.OneToOneField(Cluster, on_delete=models.CASCADE, primary_key=True, related_name="drift_look")
     looked_at = models.DateTimeField()
     objects_compared = models.PositiveIntegerField(default=0)

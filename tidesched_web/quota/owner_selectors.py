@@ -1,5 +1,3 @@
-"""Tenants, projects and business lines as the management pages list them: with their counts, in one query each."""
-
 from typing import Any
 
 from django.db.models import Count, IntegerField, OuterRef, QuerySet, Subquery
@@ -25,7 +23,6 @@ def _number(rows: QuerySet[Any], column: str) -> Coalesce:
 
 
 def tenants_listed(access: Access) -> QuerySet[Tenant]:
-    """Visible tenants with ``projects_count lines_count queues_count members_count``."""
     return visible_tenants(access).annotate(
         projects_count=_number(Project.objects.all(), "tenant"),
         lines_count=_number(BusinessLine.objects.all(), "tenant"),
@@ -43,7 +40,6 @@ def business_lines_listed(access: Access) -> QuerySet[BusinessLine]:
 
 
 def tenants_managed(access: Access) -> QuerySet[Tenant]:
-    """Tenants that the caller may change: all for a platform admin, else those where they are an admin."""
     tenants = visible_tenants(access).order_by("slug")
     return tenants if access.administers else tenants.filter(pk__in=access.admin_of)
 
@@ -54,7 +50,6 @@ def projects_managed(access: Access) -> QuerySet[Project]:
 
 
 def lines_managed(access: Access) -> QuerySet[BusinessLine]:
-    """Business lines where the caller may make queues; those of the platform come last."""
     lines = visible_business_lines(access).order_by("tenant__slug", "slug")
     return lines if access.administers else lines.filter(tenant_id__in=access.admin_of)
 
@@ -68,11 +63,7 @@ Room = dict[str, int]
 
 
 def room_of_owners(cluster: Cluster, access: Access) -> tuple[dict[int, Room], dict[int | None, Room]]:
-    """What can still be handed out of each card: by project for inference, by tenant (None: the platform) for training.
-
-    A card that nothing limits is left out; so is one that the cluster alone limits, for those who do not see all of it.
-    One query.
-    """
+    """What nothing limits is left out; so is what the cluster alone limits, for those who do not see all of it."""
     tree, whole = quota_tree(cluster), access.everything
     inference = room(tree, ServiceType.INFERENCE, whole=whole)
     training = room(tree, ServiceType.TRAINING, whole=whole)
@@ -90,11 +81,7 @@ def has_grants(cluster: Cluster) -> bool:
 
 
 def refuse_taken(cluster: Cluster, kind: str, *parts: str) -> None:
-    """Refuse to make what is there already: an edit of the tree would take it for a change of the one that is there.
-
-    Raises:
-        DomainError: ``already_exists`` at the field that names it.
-    """
+    """Refuse what is there already: an edit of the tree would take it for a change of the one that is there."""
     named = parts[0]
     models: dict[str, type[Queue | PriorityClass | CardType]] = {
         "queue": Queue,

@@ -1,5 +1,3 @@
-"""When a cluster was written to last, what was sent, and whether the cluster took it."""
-
 import datetime as dt
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -13,11 +11,7 @@ from tidesched_web.common.permissions import Access
 
 
 def limited_cards(cluster: Cluster) -> dict[str, str]:
-    """Card types and the resources that count them, where ``spec.capability`` has to stand in for the card quota.
-
-    A Volcano without the card plugin passes over card quotas, but keeps to capability. Of a card that has its resource
-    to itself that says the same; of H200 and H800 under one ``nvidia.com/gpu`` it limits the sum of both.
-    """
+    """A Volcano without the card plugin keeps only to capability; types that share a resource, to their sum."""
     if cluster.mode != ClusterMode.QUOTA or card_quota_enforced(cluster) is not False:
         return {}
     return dict(
@@ -26,7 +20,6 @@ def limited_cards(cluster: Cluster) -> dict[str, str]:
 
 
 def limits_of(cards: Mapping[str, int], counted_by: Mapping[str, str]) -> dict[str, int]:
-    """What a queue with this card quota may use of each resource that has to be limited; an absent card is none."""
     limits = dict.fromkeys(counted_by.values(), 0)
     for card, resource in counted_by.items():
         limits[resource] += cards.get(card, 0)
@@ -64,10 +57,7 @@ UNION ALL
 
 @dataclass(frozen=True, slots=True)
 class LastPush:
-    """The newest push of a cluster by the wall's clock. ``refused``: how many objects the cluster refuses now.
-
-    ``at`` is None where the newest refusal has no time: the cluster did not answer since.
-    """
+    """``at`` is None where the newest refusal has no time: the cluster did not answer since."""
 
     kind: str
     name: str
@@ -82,7 +72,6 @@ class LastPush:
 
 
 def last_pushes(access: Access, clusters: Sequence[Cluster]) -> dict[int, LastPush]:
-    """The newest push of each of these clusters that had one; for those who see everything. One query."""
     if not access.everything or not clusters:
         return {}
     values: dict[str, Any] = {"clusters": [one.pk for one in clusters], "first": FIRST_RETRY, "last": LAST_RETRY}

@@ -1,5 +1,3 @@
-"""Quota intent that a caller may see."""
-
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
@@ -29,10 +27,7 @@ from tidesched_web.quota.tree_rules import CPU, MEMORY
 
 
 def cards_of_no_node(cluster_id: int, named_live: Collection[str] = ()) -> tuple[dict[str, int], dict[str, int]]:
-    """Cards that were there and went, and cards that quotas name though no node ever had them; with what is promised.
-
-    ``named_live``: cards that queues of the cluster itself name. Two queries.
-    """
+    """``named_live``: cards that queues of the cluster itself name. Two queries."""
     promised = dict(
         CardQuota.objects.filter(cluster_id=cluster_id, queue__isnull=False)
         .order_by()
@@ -87,7 +82,6 @@ def visible_grants(access: Access) -> QuerySet[NamespaceGrant]:
 
 
 def with_card_quota(queues: QuerySet[Queue]) -> QuerySet[Queue]:
-    """Queues with their card quota as rows ``[{card, cards}]``, read in the same query (`card_quota_of`)."""
     rows = CardQuota.objects.filter(queue=OuterRef("pk")).order_by("card_type__name")
     return queues.annotate(
         card_quota_rows=ArraySubquery(rows.values(row=JSONObject(card="card_type__name", cards="cards")))
@@ -95,35 +89,29 @@ def with_card_quota(queues: QuerySet[Queue]) -> QuerySet[Queue]:
 
 
 def card_quota_of(queue: Queue) -> dict[str, int]:
-    """Card name → count of a queue that came through `with_card_quota`."""
     return {row["card"]: row["cards"] for row in queue.card_quota_rows}  # type: ignore[attr-defined]
 
 
 def effective_quota_of(queue: Queue) -> dict[str, int]:
-    """Card name → count as the cluster was given it: the base, and what tide plans make of it."""
     turned: dict[str, int] = queue.tide
     return card_quota_of(queue) | turned
 
 
 def with_hardware(queues: QuerySet[Queue]) -> QuerySet[Queue]:
-    """Queues with what the nodes of their cluster have (`hardware_rows_of`), read in the same query."""
     seen = CardType.objects.filter(cluster=OuterRef("cluster"), last_seen_at__isnull=False).order_by("name")
     row = JSONObject(card="name", cards="hardware")
     return queues.annotate(hardware_rows=ArraySubquery(seen.values(row=row)))
 
 
 def hardware_rows_of(queue: Queue) -> dict[str, int]:
-    """Card name → count of what nodes have; a type that no node has shown yet is absent."""
     return {row["card"]: row["cards"] for row in queue.hardware_rows}  # type: ignore[attr-defined]  # annotated
 
 
 def turned_by_plans(cluster: Cluster) -> dict[str, dict[str, int]]:
-    """Queue → card → count of the queues whose quota tide plans turn now."""
     return dict(Queue.objects.filter(cluster=cluster).exclude(tide={}).values_list("name", "tide"))
 
 
 def with_limits(holders: QuerySet[Any], owner: str) -> QuerySet[Any]:
-    """Tenants or projects (``owner`` says which) with their quota rows, read in the same query (`limits_of`)."""
     cards = CardQuota.objects.filter(**{owner: OuterRef("pk")}).order_by("cluster", "service_type", "card_type__name")
     compute = ComputeQuota.objects.filter(**{owner: OuterRef("pk")}).order_by("cluster", "service_type")
     found: QuerySet[Any] = holders.annotate(
@@ -144,7 +132,6 @@ def with_limits(holders: QuerySet[Any], owner: str) -> QuerySet[Any]:
 
 
 def limits_of(holder: Any) -> list[dict[str, Any]]:
-    """One row per cluster and service type with any limit; ``cards`` is None where cards are not limited."""
     found: dict[tuple[int, str], dict[str, Any]] = {}
 
     def row_of(row: Mapping[str, Any]) -> dict[str, Any]:
@@ -180,10 +167,7 @@ COALESCE((SELECT sum((queue.tide->>clusters_cardtype.name)::bigint - COALESCE(ba
 
 
 def with_promised(card_types: QuerySet[CardType], access: Access) -> QuerySet[CardType]:
-    """Card types with what the queues may use of them now: ``inference_quota`` and ``training_quota``, in cards.
-
-    Both are None for who sees only some tenants: the sum less their own quota would be that of the others.
-    """
+    """None for who sees only some tenants: the sum less their own quota would be that of the others."""
     if not access.everything:
         unknown = Value(None, output_field=IntegerField())
         return card_types.annotate(inference_quota=unknown, training_quota=unknown)

@@ -1,5 +1,3 @@
-"""Celery tasks of the quota context. The work is what the rows say; a task only looks at them, and may run twice."""
-
 import logging
 
 from celery import shared_task

@@ -45,8 +45,6 @@ class Amount:
 
 @dataclass(frozen=True)
 class Layer:
-    """A window of local days and what it does. ``start`` and ``end`` are minutes after midnight."""
-
     name: str
     days: frozenset[int]
     start: int
@@ -61,8 +59,6 @@ class Layer:
 
 @dataclass(frozen=True)
 class Plan:
-    """The layers of one plan in its time zone."""
-
     name: str
     position: int
     zone: ZoneInfo
@@ -100,7 +96,6 @@ def instant(day: dt.date, minute: int, zone: ZoneInfo) -> dt.datetime:
 
 
 def window(plan: Plan, layer: Layer, day: dt.date) -> tuple[dt.datetime, dt.datetime] | None:
-    """When the layer that begins on ``day`` opens and closes; None where it does not begin then."""
     found = _written_window(plan, layer, day)
     if found is None or layer.ended_at is None or not found[0] <= layer.ended_at < found[1]:
         return found
@@ -108,7 +103,6 @@ def window(plan: Plan, layer: Layer, day: dt.date) -> tuple[dt.datetime, dt.date
 
 
 def _written_window(plan: Plan, layer: Layer, day: dt.date) -> tuple[dt.datetime, dt.datetime] | None:
-    """`window` as the layer says it, ended by hand or not."""
     if plan.weekday(day) not in layer.days:
         return None
     opens = instant(day, layer.start, plan.zone)
@@ -136,11 +130,8 @@ def open_layers(plans: Sequence[Plan], now: dt.datetime) -> Open:
 
 @dataclass(frozen=True)
 class Ended:
-    """A layer that a person has ended: it would be open now. ``opens_next`` is None where it never opens again."""
-
     layer: int
     at: dt.datetime
-    would_close: dt.datetime
     opens_next: dt.datetime | None
 
 
@@ -153,20 +144,16 @@ def ended_layers(plan: Plan, now: dt.datetime) -> list[Ended]:
             if layer.ended_at is None or whole is None or not whole[0] <= layer.ended_at <= now < whole[1]:
                 continue
             starts = [edge for edge, opens, _layer in _edges([replace(plan, layers=[layer])], now, 8) if opens]
-            found.append(
-                Ended(number, layer.ended_at, whole[1], min((edge for edge in starts if edge > now), default=None))
-            )
+            found.append(Ended(number, layer.ended_at, min((edge for edge in starts if edge > now), default=None)))
     return found
 
 
 def next_change(plans: Sequence[Plan], now: dt.datetime, *, days: int = 8) -> dt.datetime | None:
-    """The next moment from which other layers are open, within ``days``; one that follows on itself changes nothing."""
     edges = sorted({edge for edge, _opens, _layer in _edges(plans, now, days) if edge > now})
     return next((edge for edge in edges if _other_layers(plans, edge)), None)
 
 
 def last_change(plans: Sequence[Plan], now: dt.datetime, *, days: int = 8) -> dt.datetime | None:
-    """The newest moment up to ``now`` since which other layers are open, within ``days``."""
     edges = {edge for edge, _opens, _layer in _edges(plans, now - dt.timedelta(days=days), days + 2) if edge <= now}
     return next((edge for edge in sorted(edges, reverse=True) if _other_layers(plans, edge)), None)
 
@@ -237,10 +224,7 @@ def with_layers(base: Quota, plans: Sequence[Plan], open_now: Open) -> dict[str,
 def effective_quota(
     base: Quota, plans: Sequence[Plan], now: dt.datetime, floors: Quota | None = None
 ) -> dict[str, dict[str, int]]:
-    """The quota of each queue at ``now``. ``floors``: what inference queues use now, which no plan takes from them.
-
-    A floor never gives more than the base does: where a person lowered a quota below its use, it stays lowered.
-    """
+    """``floors``: what inference uses now, which no plan takes; it never gives more than the base does."""
     quota = with_layers(base, plans, open_layers(plans, now))
     for queue, used in (floors or {}).items():
         for card, count in used.items():
@@ -252,8 +236,6 @@ def effective_quota(
 
 @dataclass(frozen=True)
 class Step:
-    """What holds from ``start`` to ``end``."""
-
     start: dt.datetime
     end: dt.datetime
     quota: Mapping[str, Mapping[str, int]]
@@ -272,7 +254,6 @@ def steps(base: Quota, plans: Sequence[Plan], start: dt.datetime, end: dt.dateti
 
 
 def touched(plans: Iterable[Plan]) -> set[str]:
-    """The names of the queues that any layer is about."""
     return {queue for plan in plans for layer in plan.layers for queue in layer.quota}
 
 
@@ -292,7 +273,6 @@ def clock(minute: int) -> str:
 
 
 def plan_of(name: str, document: Mapping[str, Any]) -> Plan:
-    """A plan from its document, which `tide_document.canonical` has found to be right."""
     return Plan(
         name=name,
         position=document.get("position", 0),
@@ -344,11 +324,7 @@ def names_of(plans: Sequence[Plan], open_now: Open, unnamed: str = "layer %(n)s"
 def held_within(
     wanted: Quota, base: Quota, excess: Iterable[tuple[Collection[str], str, int]]
 ) -> dict[str, dict[str, int]]:
-    """``wanted`` with raises cut down where ``excess`` says that ``(queues, card, by)`` is too much in sum.
-
-    It happens while inference still uses what a plan moves to another queue: the raise waits. The last queue by name
-    gives first, and none gives more than the plans have added.
-    """
+    """Raises wait while inference still uses what a plan moves; the last queue by name gives first."""
     quota = {queue: dict(cards) for queue, cards in wanted.items()}
     for queues, card, by in excess:
         left = by

@@ -1,5 +1,3 @@
-"""What a tide plan's document may hold: its canonical form, and what is wrong with it. Pure functions."""
-
 import datetime as dt
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
@@ -77,14 +75,11 @@ def _whole(value: Any, at: str, least: int, most: int) -> int:
 
 
 class _Reading:
-    """Reads the parts of a document one by one and keeps what is wrong with each, so that all of it is said at once."""
-
     def __init__(self, hints: Hints) -> None:
         self.faults: list[PlanFault] = []
         self.hints = hints
 
     def read(self, part: Callable[..., Any], *given: Any, otherwise: Any = None, **named: Any) -> Any:
-        """What ``part`` makes of it; ``otherwise`` where it refuses."""
         try:
             return part(*given, **named)
         except _Refused as refused:
@@ -148,7 +143,6 @@ def _amount(value: Any, at: str) -> dict[str, int]:
 
 
 def _layer(value: Any, at: str, reading: _Reading) -> dict[str, Any] | None:
-    """A layer in canonical form; None where any part of it is refused."""
     before = len(reading.faults)
     if not isinstance(value, Mapping):
         raise _Refused(at, _("This has to be a map."))
@@ -207,10 +201,7 @@ def _quota(value: Any, at: str, reading: _Reading) -> dict[str, Any]:
 
 
 def canonical(document: Mapping[str, Any], hints: Hints | None = None) -> tuple[dict[str, Any], list[PlanFault]]:
-    """The canonical form of a document, and all that is wrong with it (then the field keeps its default).
-
-    Of fields that are not known the first `MOST_UNKNOWN` are named.
-    """
+    """The canonical form, and all that is wrong with it (then the field keeps its default)."""
     found: dict[str, Any] = {"enabled": False, "position": 0, "time_zone": "UTC", "exceptions": {}, "layers": []}
     reading = _Reading(hints or Hints())
     unknown = sorted((name for name in document if name not in FIELDS), key=str)
@@ -246,7 +237,6 @@ def _layers(value: Any, reading: _Reading) -> list[dict[str, Any]]:
 def unknown_names(
     document: Mapping[str, Any], queues: Collection[str], cards: Collection[str], hints: Hints | None = None
 ) -> Iterator[PlanFault]:
-    """Queues and card types that a (canonical) document names and that are not there."""
     hints = hints or Hints()
     for number, layer in enumerate(document["layers"]):
         for queue, amounts in layer["quota"].items():

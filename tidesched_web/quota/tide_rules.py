@@ -1,5 +1,3 @@
-"""The sum rules of the tree at every moment that tide plans make, as pure functions."""
-
 import datetime as dt
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
@@ -30,8 +28,6 @@ WEEKDAY_NAMES = (
 
 @dataclass(frozen=True)
 class MomentBreach:
-    """The first moment at which a sum would be exceeded, and under which plan and layers."""
-
     at: dt.datetime
     zone: str
     plan: str
@@ -41,7 +37,6 @@ class MomentBreach:
     sibling: str | None
 
     def sentence(self) -> str:
-        """It in words, in the time zone of the plan."""
         return f"{self.sums()} {self.opened()}"
 
     def sums(self) -> str:
@@ -76,7 +71,6 @@ def base_of(tree: Tree, only: Collection[str] | None = None) -> dict[str, dict[s
 
 
 def with_quota(tree: Tree, quota: Quota) -> Tree:
-    """The tree with other card quotas of some queues."""
     keys = queue_holders(tree)
     holders = dict(tree.holders)
     for name, cards in quota.items():
@@ -90,12 +84,7 @@ def with_quota(tree: Tree, quota: Quota) -> Tree:
 def first_breaches(
     before: Tree, after: Tree, plans_before: Documents, plans_after: Documents, *, now: dt.datetime
 ) -> list[MomentBreach]:
-    """Breaches that an edit would create or enlarge at some moment of the year ahead, each with its first moment.
-
-    ``plans_*`` are the (canonical) documents of the plans by name. Like the rule for the base it is monotone: what was
-    in breach at a moment before may stay so, as long as it does not grow. O(figures of the layers × how often each
-    opens and closes until the week repeats).
-    """
+    """Monotone, as the rule for the base: what was in breach at a moment before may stay so, but not grow."""
     now_on, then_on = tide.enabled_plans(plans_after), tide.enabled_plans(plans_before)
     if not now_on:
         return []
@@ -110,7 +99,6 @@ def first_breaches(
 def _breaches_at(
     ahead: Mapping[tide.Open, dt.datetime], before: Tree, after: Tree, then_on: list[Plan], now_on: list[Plan]
 ) -> list[MomentBreach]:
-    """The breaches at these moments, each at its first one."""
     sums, known, same = Sums(after, now_on), breaches(before), then_on == now_on
     earlier: Sums | None = None
     found: list[MomentBreach] = []
@@ -166,20 +154,13 @@ def _below(tree: Tree, key: str | None, holder: str) -> bool:
 def effective(
     base: Quota, plans: list[Plan], now: dt.datetime, floors: Quota, tree: Callable[[], Tree]
 ) -> dict[str, dict[str, int]]:
-    """The quota at ``now`` of the queues that ``plans`` are about: what is sent, and what every page announces.
-
-    ``floors``: what inference uses of it and so keeps; then the raises of others wait as far as ``tree`` (of the base)
-    has no room for both.
-    """
+    """What is sent and what every page announces; raises wait until ``tree`` has room beside the floors."""
     quota = tide.effective_quota(base, plans, now, floors)
     return quota if quota == tide.effective_quota(base, plans, now) else within_tree(tree(), quota)
 
 
 def within_tree(tree: Tree, wanted: Quota) -> dict[str, dict[str, int]]:
-    """``wanted`` with the plans' raises held back where the tree would be exceeded now.
-
-    ``tree`` holds the base. What the base itself exceeds is not of the plans and stays.
-    """
+    """``tree`` holds the base. What the base itself exceeds is not of the plans and stays."""
     known = breaches(tree)
     keys = queue_holders(tree)
     base = base_of(tree, wanted)

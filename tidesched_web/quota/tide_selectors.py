@@ -1,5 +1,3 @@
-"""Tide plans that a caller may see, and the quota that they make of the base now."""
-
 import datetime as dt
 import math
 from collections.abc import Collection, Iterable, Mapping
@@ -28,7 +26,6 @@ def visible_tide_steps(access: Access) -> QuerySet[TideStep]:
 
 
 def steps_of_plan(access: Access, cluster_id: int, name: str) -> QuerySet[TideStep]:
-    """The visible steps that a plan is about."""
     return visible_tide_steps(access).filter(cluster=cluster_id, plans__contains=[name])
 
 
@@ -88,8 +85,6 @@ def plan_documents(cluster: Cluster) -> dict[str, dict[str, Any]]:
 
 @dataclass(frozen=True)
 class _Asked:
-    """Queues of one cluster by name with their base, and the enabled plans that may turn it."""
-
     cluster: Cluster
     plans: list[tide.Plan]
     base: tide.Quota
@@ -103,15 +98,11 @@ def effective_by_name(
     *,
     now: dt.datetime | None = None,
 ) -> dict[str, dict[str, int]]:
-    """What holds now for the queues of ``base``: base, layers, the floor of inference, and the tree above them all."""
     return _effective([_Asked(cluster, plans, base, now or cluster.clock())])[cluster.pk]
 
 
 def _effective(asked: list[_Asked]) -> dict[int, dict[str, dict[str, int]]]:
-    """What holds now by cluster and queue. At most three queries, however many clusters there are.
-
-    What a floor keeps may hold back what the plans give to other queues, so all that they touch are looked at.
-    """
+    """A floor may hold back what the plans give to other queues, so all that they touch are looked at."""
     found = {one.cluster.pk: {queue: dict(cards) for queue, cards in one.base.items()} for one in asked}
     turned = {one.cluster.pk: (one, tide.touched(one.plans)) for one in asked}
     turned = {pk: (one, names) for pk, (one, names) in turned.items() if names.intersection(one.base)}
@@ -139,7 +130,6 @@ def _effective(asked: list[_Asked]) -> dict[int, dict[str, dict[str, int]]]:
 
 
 def _floors(queues: QuerySet[Queue]) -> dict[int, dict[str, dict[str, int]]]:
-    """What inference queues use now, in whole cards, by cluster and queue."""
     rows = queues.filter(service_type=ServiceType.INFERENCE).exclude(usage__allocated=0)
     found: dict[int, dict[str, dict[str, int]]] = {}
     for cluster, name, card, milli in rows.values_list("cluster_id", "name", "usage__card", "usage__allocated"):
@@ -149,7 +139,6 @@ def _floors(queues: QuerySet[Queue]) -> dict[int, dict[str, dict[str, int]]]:
 
 
 def effective_now(cluster: Cluster, queues: Iterable[Queue]) -> dict[int, dict[str, int]]:
-    """What each queue (through `with_card_quota`) may use at this moment: queue id → card → cards."""
     rows = list(queues)
     base = {queue.name: card_quota_of(queue) for queue in rows}
     plans = tide.enabled_plans(plan_documents(cluster))
@@ -158,17 +147,13 @@ def effective_now(cluster: Cluster, queues: Iterable[Queue]) -> dict[int, dict[s
 
 
 def effective_of(queues: Iterable[Queue]) -> dict[int, dict[str, int]]:
-    """`effective_now` for queues of several clusters, for lists. At most four queries."""
     by_cluster: dict[int, list[Queue]] = {}
     for queue in queues:
         by_cluster.setdefault(queue.cluster_id, []).append(queue)
-    plans: dict[int, dict[str, Mapping[str, Any]]] = {}
-    for plan in TidePlan.objects.filter(cluster_id__in=by_cluster, enabled=True):
-        plans.setdefault(plan.cluster_id, {})[plan.name] = document_of(plan)
-    asked = []
+    plans, asked = _plans_on(by_cluster), []
     for pk, rows in by_cluster.items():
         cluster, base = rows[0].cluster, {queue.name: card_quota_of(queue) for queue in rows}
-        asked.append(_Asked(cluster, tide.enabled_plans(plans.get(pk, {})), base, cluster.clock()))
+        asked.append(_Asked(cluster, plans.get(pk, []), base, cluster.clock()))
     quota = _effective(asked)
     return {queue.pk: dict(quota[pk][queue.name]) for pk, rows in by_cluster.items() for queue in rows}
 
@@ -187,12 +172,10 @@ class QueueTurn:
 
     @property
     def moved(self) -> int:
-        """How many cards that lends or gives."""
         return max(0, self.turn.base - self.sent if self.turn.lends else self.sent - self.turn.base)
 
     @property
     def next_parts(self) -> list[dict[str, Any]]:
-        """The next parts of the stretch: how many cards each is about, and how many fewer than before."""
         found, before = [], self.turn.by
         for change in self.turn.changes[:NEXT_PARTS]:
             by = abs(change.cards - self.turn.base)
@@ -202,10 +185,7 @@ class QueueTurn:
 
 
 def turns_of(queues: QuerySet[Queue], clusters: Iterable[Cluster]) -> list[QueueTurn]:
-    """What tide plans lend from these queues (in sight) and give them in each cluster, now or next. Three queries.
-
-    Of a plan that is about other queues too only its name is in it.
-    """
+    """Of a plan that is about other queues too only its name is in it. Three queries."""
     by_cluster = {cluster.pk: cluster for cluster in clusters}
     plans = _plans_on(by_cluster)
     theirs = Q(pk__in=[])
@@ -218,7 +198,6 @@ def turns_of(queues: QuerySet[Queue], clusters: Iterable[Cluster]) -> list[Queue
 
 
 def turns_of_queue(queue: Queue, cluster: Cluster) -> list[QueueTurn]:
-    """`turns_of` one queue that came through `with_card_quota`. Two queries."""
     return _with_steps(_turns([queue], _plans_on([cluster.pk]).get(cluster.pk, []), cluster))
 
 
@@ -262,7 +241,6 @@ class BaseQuota:
 
 
 def base_quota(cluster: Cluster, names: Collection[str], now: dt.datetime) -> dict[str, BaseQuota]:
-    """The base of queues by name; one that is not here is left out. Two queries."""
     plans = tide.enabled_plans(plan_documents(cluster))
     turning: dict[str, list[str]] = {}
     for place, layer in tide.open_layers(plans, now):
@@ -278,10 +256,7 @@ def beyond_base(base: Mapping[str, int], quota: Mapping[str, int]) -> dict[str, 
 
 
 def tide_due(cluster: Cluster) -> list[int]:
-    """Queues whose cluster has something else than what holds now. Whatever was missed meanwhile is in it.
-
-    One that the cluster refused is not in it: it waits for a person, as with any other push.
-    """
+    """Queues whose cluster has something else than what holds now; one that the cluster refused waits for a person."""
     plans = tide.enabled_plans(plan_documents(cluster))
     queues = Queue.objects.filter(cluster=cluster).exclude(sync_state=SyncState.FAILED)
     rows = list(with_card_quota(queues).filter(Q(name__in=tide.touched(plans)) | ~Q(tide={})))
@@ -291,7 +266,6 @@ def tide_due(cluster: Cluster) -> list[int]:
 
 
 def clusters_with_tide() -> QuerySet[Cluster]:
-    """Clusters where a plan is enabled, or where the effect of one has still to be taken back."""
     enabled = TidePlan.objects.filter(enabled=True).values("cluster_id")
     told = Queue.objects.exclude(tide={}).values("cluster_id")
     return Cluster.objects.filter(Q(pk__in=enabled) | Q(pk__in=told))

@@ -1,5 +1,3 @@
-"""The sums of a tree at one moment after the other: what two moments have in common is not worked out again."""
-
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -33,15 +31,11 @@ class _Sum:
 
     @property
     def excess(self) -> int:
-        """By how much it is exceeded under layers that touch it; 0 = it is not."""
         return max(0, self.total - self.limit) if self.turned and self.limit is not None else 0
 
 
 class Sums:
-    """The sums that layers touch, under the layers that are open.
-
-    A step costs what the layers name that opened or closed since the one before, not what all layers name.
-    """
+    """A step costs what the layers name that opened or closed since the one before, not what all layers name."""
 
     def __init__(self, tree: Tree, plans: list[Plan]) -> None:
         self.tree = tree
@@ -63,19 +57,16 @@ class Sums:
         self.over: set[BreachKey] = set()
 
     def step(self, open_now: tide.Open) -> None:
-        """Go on to the moment at which these layers are open."""
         now = frozenset(open_now)
         changed, self._open = now ^ self._open, now
         for figure in {figure for place in changed for figure in self._named.get(place, ())}:
             self._turn(figure)
 
     def settle(self, key: BreachKey) -> None:
-        """Ask no more about a sum."""
         self._settled.add(key)
         self.over.discard(key)
 
     def excess(self, key: BreachKey) -> int:
-        """By how much a sum is exceeded now under the layers that touch it; 0 = it is not."""
         found = self._sums.get(key)
         return 0 if found is None else found.excess
 
@@ -86,7 +77,6 @@ class Sums:
         return Breach(*key, found.total, found.limit, largest)
 
     def _turn(self, figure: Figure) -> None:
-        """Work out one figure again, and the sums above it."""
         queue, card = figure
         key = self.queues[queue]
         base = wanted = queue_cards(self.tree.holders[key]).get(card, 0)

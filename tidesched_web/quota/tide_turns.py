@@ -1,5 +1,3 @@
-"""When tide plans make another figure of a queue's quota than its base: from when, to when, and by which plans."""
-
 import datetime as dt
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -14,8 +12,6 @@ AHEAD = dt.timedelta(days=8)
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """From ``at`` on another figure holds, which is not the base either; ``cards`` of it, by ``plans``."""
-
     at: dt.datetime
     cards: int
     plans: tuple[str, ...]
@@ -23,12 +19,7 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """A stretch in which a figure stays below its base (cards are lent), or above it (more are got).
-
-    ``cards`` and ``plans`` are those of its present or first part, which began at ``start``: None where that was more
-    than two days ago. ``changes`` are its later parts. ``end``: when the base holds again, None where that is not
-    within eight days; then ``least`` of it stays all the time, by the plans of ``standing``.
-    """
+    """``start``: None = more than two days ago; ``end``: None = not within eight days, then ``least`` stays."""
 
     queue: str
     card: str
@@ -48,15 +39,11 @@ class Turn:
 
     @property
     def by(self) -> int:
-        """How many cards it is about."""
         return abs(self.cards - self.base)
 
 
 def turns(base: Quota, plans: Sequence[Plan], now: dt.datetime) -> list[Turn]:
-    """Of each figure the stretch that is open now, or else the next one; the open ones first, then by their start.
-
-    By the layers of all plans together: what inference keeps of them is of a moment. O(steps of the plans × figures).
-    """
+    """By the layers of all plans together: what inference keeps of them is of a moment."""
     first, last = now - _BACK, now + AHEAD
     steps = tide.steps(base, plans, first, last)
     found = []
@@ -105,7 +92,6 @@ def _first_turn(
 
 
 def _plans_about(plans: Sequence[Plan], open_now: tide.Open, queue: str, card: str) -> set[str]:
-    """The plans with an open layer that names this figure."""
     return {plans[place].name for place, layer in open_now if card in plans[place].layers[layer].quota.get(queue, {})}
 
 

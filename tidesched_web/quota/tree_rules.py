@@ -29,11 +29,7 @@ ROOT: Final = "cluster"
 
 @dataclass(frozen=True)
 class Holder:
-    """A tenant, project or queue. ``key`` is ``kind:id``; ``parent`` another holder's key, or `ROOT`.
-
-    ``cards`` maps service type to card name to count; a service type that is absent has no limit. ``compute`` maps
-    service type to ``cpu``/``memory`` to a figure. ``label`` is the name that people gave it, where it is known.
-    """
+    """``key`` is ``kind:id``. A service type that is absent from ``cards`` has no limit."""
 
     key: str
     name: str
@@ -51,7 +47,6 @@ class Holder:
         return self.key.partition(":")[0]
 
     def limit(self, service_type: str, resource: str) -> int | None:
-        """This holder's own ceiling; None is no limit."""
         if resource in _COMPUTE:
             return self.compute.get(service_type, {}).get(resource)
         cards = self.cards.get(service_type)
@@ -69,8 +64,6 @@ class Tree:
 
 @dataclass(frozen=True)
 class Breach:
-    """``holder`` (or the cluster itself) has children that add up to more than it may hand out."""
-
     holder: str
     service_type: str
     resource: str
@@ -87,7 +80,6 @@ BreachKey = tuple[str, str, str]
 
 
 def claims(tree: Tree, service_type: str) -> dict[str, dict[str, dict[str, int]]]:
-    """What each child asks of its parent: parent key → resource → child key → figure. O(all figures)."""
     children: dict[str, list[Holder]] = defaultdict(list)
     for key in sorted(tree.holders):
         children[tree.holders[key].parent].append(tree.holders[key])
@@ -115,7 +107,6 @@ def claims(tree: Tree, service_type: str) -> dict[str, dict[str, dict[str, int]]
 
 
 def breaches(tree: Tree) -> dict[BreachKey, Breach]:
-    """Every sum that exceeds its ceiling."""
     found: dict[BreachKey, Breach] = {}
     for service_type in sorted(tree.ratios):
         for parent, by_resource in sorted(claims(tree, service_type).items()):
@@ -131,7 +122,6 @@ def breaches(tree: Tree) -> dict[BreachKey, Breach]:
 
 
 def ceiling(tree: Tree, parent: str, service_type: str, resource: str) -> int | None:
-    """What a holder, or the cluster itself, may hand out; None is no limit."""
     if parent != ROOT:
         return tree.holders[parent].limit(service_type, resource)
     hardware = tree.hardware.get(resource)
@@ -139,12 +129,7 @@ def ceiling(tree: Tree, parent: str, service_type: str, resource: str) -> int | 
 
 
 def room(tree: Tree, service_type: str, *, whole: bool = True) -> dict[str, dict[str, int]]:
-    """What each holder, and the cluster itself, can still hand out of each card; without a limit anywhere it is absent.
-
-    A holder with a limit of its own asks for that already, so what it has left is its own; one without has what the
-    next one above it has. Without ``whole`` nothing is said of the cluster itself, whose rest tells what all tenants
-    have. O(all figures).
-    """
+    """One with a limit asks for it already; ``whole``: also of the cluster, whose rest tells what all tenants have."""
     asked = claims(tree, service_type)
     cards = {card for holder in tree.holders.values() for card in holder.cards.get(service_type, {})}
     cards = (cards | tree.hardware.keys()) - _COMPUTE
@@ -168,7 +153,6 @@ def room(tree: Tree, service_type: str, *, whole: bool = True) -> dict[str, dict
 
 
 def worsened(before: Tree, after: Tree) -> list[Breach]:
-    """Breaches that the edit from ``before`` to ``after`` creates or enlarges; empty = the edit is allowed."""
     found = breaches(after)
     if not found:
         return []

@@ -1,5 +1,3 @@
-"""The trees of clusters as the sum rules look at them: one query for all, whatever their size."""
-
 from collections import defaultdict
 from collections.abc import Iterable
 from typing import Any

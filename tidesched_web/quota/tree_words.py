@@ -1,5 +1,3 @@
-"""A sum of the quota tree that is exceeded, in words: names as people gave them, cards by their short names."""
-
 from django.utils.translation import gettext as _
 
 from tidesched_web.common.card_names import card_label
@@ -32,7 +30,6 @@ def plain(figure: float) -> str:
 
 
 def excess_text(breach: Breach, whose: str) -> str:
-    """What is given out, of how much, and by how much that is too much; ``whose`` is empty for the hardware."""
     said = {
         "whose": whose,
         "requested": resource_figure(breach.resource, breach.requested),
@@ -53,7 +50,6 @@ def excess_text(breach: Breach, whose: str) -> str:
 
 
 def give_way_text(name: str, resource: str, quota: float, used: float) -> str:
-    """Who could have less, and how much of it is in use."""
     return _("%(name)s could give way: it has %(quota)s, of which %(used)s are in use.") % {
         "name": name, "quota": resource_figure(resource, quota), "used": plain(used)
     }  # fmt: skip

@@ -1,8 +1,4 @@
-"""How many card-hours the queues of tenants used in the last day and week, and how much of that time was measured.
-
-Added up by the database from the hours that were rolled up. An hour in which no session ran is not measured: what was
-in use then is not known, so it is counted neither as use nor as time.
-"""
+"""An hour in which no session ran is not measured: its use is not known, so it counts neither as use nor as time."""
 
 import datetime as dt
 from collections.abc import Collection, Iterable
@@ -23,10 +19,7 @@ SILENCE: Final = dt.timedelta(minutes=15)
 
 @dataclass(slots=True)
 class CardHours:
-    """One tenant in one cluster in one period of full hours by the cluster's clock.
-
-    ``cards``: (service type, card) → card-hours. ``measured``: hours of the period that are in them.
-    """
+    """``cards``: (service type, card) → card-hours in ``measured`` full hours by the cluster's clock."""
 
     period: str
     start: dt.datetime
@@ -74,11 +67,8 @@ SELECT period, tenant_id, cluster_id, '', '', 0, count(DISTINCT at)
 
 
 def card_hours(tenant_ids: Collection[int], clusters: Iterable[Cluster]) -> dict[tuple[int, int], dict[str, CardHours]]:
-    """(tenant, cluster) → period → card-hours, for tenants and clusters in the caller's sight. One query.
-
-    Each pair is there, also where nothing was measured.
-    """
-    ends = {cluster.pk: _full_hour(cluster.clock()) for cluster in clusters}
+    """(tenant, cluster) → period → card-hours; each pair is there, also where nothing was measured."""
+    ends = {one.pk: one.clock().replace(minute=0, second=0, microsecond=0) for one in clusters}
     found = {
         (tenant, cluster): {name: CardHours(name, end - length, end) for name, length in PERIODS.items()}
         for tenant in tenant_ids
@@ -103,7 +93,3 @@ def card_hours(tenant_ids: Collection[int], clusters: Iterable[Cluster]) -> dict
             else:
                 one.measured = int(measured)
     return found
-
-
-def _full_hour(moment: dt.datetime) -> dt.datetime:
-    return dt.datetime.fromtimestamp(int(moment.timestamp()) // 3600 * 3600, dt.UTC)

@@ -1,6 +1,4 @@
 # ruff: noqa: S608  # statements of constants alone
-"""Clusters with their newest session and what waits for a person: the frame of each page, and the list of clusters."""
-
 from copy import copy
 from dataclasses import dataclass
 from typing import Final
@@ -37,13 +35,11 @@ def has_sessions(cluster: Cluster) -> bool:
 
 
 def newest_failure(cluster: Cluster) -> str:
-    """Why the newest attempt at a session failed; empty where it did not."""
     row = SessionRequest.objects.filter(cluster=cluster, failures__gt=0).values_list("last_error", flat=True).first()
     return row or ""
 
 
 def open_trouble(cluster: Cluster) -> str:
-    """What keeps the cluster from being read now, by its open alerts."""
     rows = Alert.objects.filter(cluster=cluster, resolved_at__isnull=True, code__startswith="cluster_")
     return rows.order_by("raised_at").values_list("message", flat=True).first() or ""
 
@@ -134,14 +130,7 @@ _SET_UP: Final = f"""SELECT EXISTS (SELECT FROM scheduling_session WHERE {_OF})
 
 
 def clusters_with_sessions(access: Access) -> QuerySet[Cluster]:
-    """Visible clusters with their newest session and what waits for a person, in one query.
-
-    Annotations: ``session_id``, ``session_number``, ``session_state``, ``session_at`` (wall), ``session_now`` (the
-    cluster's clock), ``open_alerts`` and ``platform_alerts`` (not acknowledged), ``open_drift``,
-    ``lease_until``; ``local_zone``, its own or that of its first tide plan; ``test_verdict`` of the newest finished
-    test for its mode; how the cluster is reached (`reach`); the first `BANNERS` alerts of ``alert_banners`` in all as
-    ``alert_rows``; and what `holds.sending_stop` needs (``stop_rows``, ``newest_policy``).
-    """
+    """With all that each page's frame shows, in one query; ``session_at`` is wall time, ``session_now`` not."""
     platform = f"SELECT count(*) {_WAITING} AND cluster_id IS NULL" if access.everything else "SELECT 0"
     columns = {name: _column(sql, field) for name, (field, sql) in _COLUMNS.items()}
     columns["platform_alerts"] = _column(platform, IntegerField())
@@ -160,16 +149,12 @@ def _open_drift(access: Access) -> Coalesce:
 
 
 def clusters_now(access: Access) -> list[Cluster]:
-    """Visible clusters by name, as `clusters_with_sessions` gives them, with ``set_up``. One query."""
     rows = clusters_with_sessions(access).annotate(set_up=_column(_SET_UP, BooleanField()))
     return list(rows.order_by("name"))
 
 
 def clusters_of_frame(access: Access) -> list[Cluster]:
-    """The same for a page that is only read: all readers share what was read a moment ago, as far as each may see it.
-
-    Only the number of open drifts differs between those who see a cluster (``platform_alerts`` is for who sees all).
-    """
+    """The same for a page that is only read: readers with one sight share what was read a moment ago."""
     # Each request has objects of its own: a view may write to them.
     if access.everything or not memory.used():
         rights = ("clusters", access.everything, access.tenant_ids)

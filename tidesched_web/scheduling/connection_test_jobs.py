@@ -1,5 +1,3 @@
-"""Connection tests run in a worker: where sessions run, so that they see what sessions will see."""
-
 from typing import Any
 
 from django.utils import timezone

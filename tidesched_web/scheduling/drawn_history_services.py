@@ -1,10 +1,4 @@
-"""The history of a demo before its first moment: drawn from its seed, never measured.
-
-The demo has two days of use and tide. The medium one has ninety, with sessions and reclaims as a cluster of that size
-leaves them behind, so that pages, charts and retention meet their amount. What could be taken for a decision says what
-it is: the sessions are woken by ``drawn``, the reclaims made by `ReclaimMaker.DRAWN` and without an entry in the audit
-log. All of it lies before the cluster's first moment.
-"""
+"""The demo's history before its first moment: drawn from its seed, never measured, with no entry in the audit log."""
 
 import datetime as dt
 import math
@@ -43,8 +37,6 @@ _HOUR = dt.timedelta(hours=1)
 
 
 class _Line(msgspec.Struct, frozen=True):
-    """The use of one queue × card: ``base + swing × level of the tide`` of its quota."""
-
     queue: int
     name: str
     kind: str
@@ -54,15 +46,13 @@ class _Line(msgspec.Struct, frozen=True):
     swing: float
 
 
-def draw(*, cluster: Cluster, hardware: dict[str, int], seed: int, days: int = DAYS) -> dict[str, int]:
-    """Write the whole history up to the cluster's anchor; returns how many rows of each kind."""
-    made = draw_use(cluster=cluster, hardware=hardware, seed=seed, days=days)
+def draw(*, cluster: Cluster, hardware: dict[str, int], seed: int, days: int = DAYS) -> None:
+    draw_use(cluster=cluster, hardware=hardware, seed=seed, days=days)
     sessions = _sessions(cluster, _hours(cluster, days), seed)
-    reclaims = _reclaims(cluster, _lines(cluster, seed), sessions, days * RECLAIMS_A_DAY, seed)
-    return made | {"sessions": len(sessions), "reclaims": reclaims}
+    _reclaims(cluster, _lines(cluster, seed), sessions, days * RECLAIMS_A_DAY, seed)
 
 
-def draw_use(*, cluster: Cluster, hardware: dict[str, int], seed: int, days: int = SMALL_DAYS) -> dict[str, int]:
+def draw_use(*, cluster: Cluster, hardware: dict[str, int], seed: int, days: int = SMALL_DAYS) -> None:
     require_transaction()
     assert cluster.clock_anchor is not None
     hours = _hours(cluster, days)
@@ -72,11 +62,9 @@ def draw_use(*, cluster: Cluster, hardware: dict[str, int], seed: int, days: int
     step = dt.timedelta(minutes=TIDE_MINUTES)
     newest = [cluster.clock_anchor - step * number for number in range(1, 1 + TIDE_DAYS * dt.timedelta(days=1) // step)]
     tide = levels | {at: demo.tide_level(at.timestamp(), seed=seed) for at in newest}
-    return {
-        "rollups": _roll_up(lines, levels, hours[-24 * ROLLED_UP_HOURS_DAYS :], end),
-        "usage_changes": _usage(cluster, lines, levels, end),
-        "tide_points": _tide(cluster, lines, tide, hardware),
-    }
+    _roll_up(lines, levels, hours[-24 * ROLLED_UP_HOURS_DAYS :], end)
+    _usage(cluster, lines, levels, end)
+    _tide(cluster, lines, tide, hardware)
 
 
 def _hours(cluster: Cluster, days: int) -> list[dt.datetime]:
@@ -141,14 +129,11 @@ def _columns(lines: Sequence[_Line]) -> list[list[Any]]:
 
 def _roll_up(
     lines: Sequence[_Line], levels: dict[dt.datetime, float], newest: Sequence[dt.datetime], end: dt.datetime
-) -> int:
+) -> None:
     whole = {at: level for at, level in levels.items() if at < end.replace(hour=0)}
-    made = 0
     with connection.cursor() as cursor:
         for statement, hours in ((_DAYS, list(whole)), (_HOURS, list(newest))):
             cursor.execute(statement, [hours, [levels[at] for at in hours], *_columns(lines)])
-            made += cursor.rowcount
-    return made
 
 
 _CHANGES = """
@@ -162,13 +147,12 @@ ORDER BY h.at
 """
 
 
-def _usage(cluster: Cluster, lines: Sequence[_Line], levels: dict[dt.datetime, float], end: dt.datetime) -> int:
+def _usage(cluster: Cluster, lines: Sequence[_Line], levels: dict[dt.datetime, float], end: dt.datetime) -> None:
     detailed = end - dt.timedelta(days=DETAILED_DAYS)
     moments = [at for at in levels if at >= detailed or at.hour % 12 == 0]
     walls = [_wall(cluster, at) for at in moments]
     with connection.cursor() as cursor:
         cursor.execute(_CHANGES, [cluster.pk, walls, moments, [levels[at] for at in moments], *_columns(lines)])
-        return cursor.rowcount
 
 
 _TIDE = """
@@ -203,7 +187,7 @@ ORDER BY at, card
 """
 
 
-def _tide(cluster: Cluster, lines: Sequence[_Line], levels: dict[dt.datetime, float], hardware: dict[str, int]) -> int:
+def _tide(cluster: Cluster, lines: Sequence[_Line], levels: dict[dt.datetime, float], hardware: dict[str, int]) -> None:
     moments, cards = list(levels), sorted(hardware)
     walls = [_wall(cluster, at) for at in moments]
     columns = [[getattr(line, name) for line in lines] for name in ("card", "quota", "base", "swing")]
@@ -222,7 +206,6 @@ def _tide(cluster: Cluster, lines: Sequence[_Line], levels: dict[dt.datetime, fl
     ]
     with connection.cursor() as cursor:
         cursor.execute(_TIDE, asked)
-        return cursor.rowcount
 
 
 def _sessions(cluster: Cluster, hours: Sequence[dt.datetime], seed: int) -> list[Session]:
@@ -243,7 +226,7 @@ def _sessions(cluster: Cluster, hours: Sequence[dt.datetime], seed: int) -> list
     return Session.objects.bulk_create(made, batch_size=2000)
 
 
-def _reclaims(cluster: Cluster, lines: Sequence[_Line], sessions: Sequence[Session], count: int, seed: int) -> int:
+def _reclaims(cluster: Cluster, lines: Sequence[_Line], sessions: Sequence[Session], count: int, seed: int) -> None:
     rng = random.Random(f"{seed}/reclaims")
     serving: dict[str, list[_Line]] = {}
     lent: dict[str, list[_Line]] = {}
@@ -282,7 +265,6 @@ def _reclaims(cluster: Cluster, lines: Sequence[_Line], sessions: Sequence[Sessi
     for session in touched:
         session.counts = session.counts | {"evictions": evicted[session.pk]}
     Session.objects.bulk_update(touched, ["counts"], batch_size=1000)
-    return len(rows)
 
 
 def _amount(card: str, cards: int) -> dict[str, Any]:

@@ -1,5 +1,3 @@
-"""What lists and pages of gangs show beside the gangs' own rows: evictions, promises of their queue, granted queues."""
-
 import datetime as dt
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
@@ -21,8 +19,6 @@ _MOST_PROMISES = 20
 
 @dataclass(frozen=True, slots=True)
 class EvictionMarks:
-    """What stands out in the evictions of a gang: how often in the last hour, and a reclaim that freed too much."""
-
     times: int
     freed: float = 0
     needed: float = 0
@@ -30,10 +26,7 @@ class EvictionMarks:
 
 
 def with_evictions(gangs: QuerySet[Gang], access: Access, now: dt.datetime) -> QuerySet[Gang]:
-    """Each row also carries ``eviction_rows``: the reclaims of the last hour that evicted it, in the same query.
-
-    How much was needed and freed is only there for who sees the reclaimer's queue and those of all that were evicted.
-    """
+    """How much was needed and freed is only for who sees the reclaimer's queue and those of all that were evicted."""
     own: Value | Case = Value(True)
     if not access.everything:
         mine = Q(reclaim__queue__tenant_id__in=access.tenant_ids)
@@ -55,7 +48,6 @@ def with_evictions(gangs: QuerySet[Gang], access: Access, now: dt.datetime) -> Q
 
 
 def marks_of(gang: Gang) -> EvictionMarks | None:
-    """The marks of a gang that came through `with_evictions`: twice or more evicted, or more freed than was needed."""
     rows: list[dict[str, Any]] = gang.eviction_rows  # type: ignore[attr-defined]  # annotated by the selector
     for row in rows:
         needed, freed = (_cards(row[name]) for name in ("needed", "freed")) if row["own"] else (0, 0)
@@ -65,7 +57,6 @@ def marks_of(gang: Gang) -> EvictionMarks | None:
 
 
 def marks_of_reclaim(reclaim: Reclaim) -> EvictionMarks | None:
-    """The same of a row of `reclaims_with_victims`, as far as the reader may know it."""
     times = max((row["times"] for row in reclaim.victim_rows), default=0)  # type: ignore[attr-defined]
     needed, freed = _cards(reclaim.needed), _cards(reclaim.freed)
     if freed > needed > 0:
@@ -91,13 +82,11 @@ class UnusedPromise:
 
 
 def _promised() -> QuerySet[Gang]:
-    """Gangs that hold a promise (admitted, not running) and for which no pods leave."""
     admitted = Gang.objects.filter(gone_at__isnull=True, state=GangState.ADMITTED, admitted_at__isnull=False)
     return admitted.exclude(reason_code="WaitingForReclaim")
 
 
 def unused_promises(cluster_id: int, queue_id: int | None = None) -> list[UnusedPromise]:
-    """By queue and card what is promised to gangs that do not run, the oldest promise first. One query."""
     rows = _promised().filter(cluster_id=cluster_id, queue__isnull=False)
     if queue_id is not None:
         rows = rows.filter(queue_id=queue_id)
@@ -115,10 +104,6 @@ def unused_promises(cluster_id: int, queue_id: int | None = None) -> list[Unused
 
 
 def kept_from(cluster_id: int, promises: Iterable[UnusedPromise], *, since: dt.datetime) -> dict[tuple[int, str], int]:
-    """How many gangs of the same queue have waited for quota of the same card at least ``since``, by queue and card.
-
-    One query.
-    """
     queues = {promise.queue_id for promise in promises}
     if not queues:
         return {}
@@ -134,8 +119,6 @@ def kept_from(cluster_id: int, promises: Iterable[UnusedPromise], *, since: dt.d
 
 
 def with_promises(gangs: QuerySet[Gang]) -> QuerySet[Gang]:
-    """Each row also carries ``promise_rows`` ``[{id, namespace, name, queue, cards, since}]``: the other gangs of its
-    queue that were admitted and do not run, the oldest promise first; in the same query."""
     others = _promised().filter(queue=OuterRef("queue")).exclude(pk=OuterRef("pk")).order_by("admitted_at", "pk")
     row = JSONObject(
         id="pk", namespace="namespace", name="name", queue="queue_name", cards="cards", since="admitted_at"

@@ -1,4 +1,4 @@
-"""Why a session decides and shows, but sends nothing: the one order of the reasons, for sessions and for pages."""
+"""The one order of the reasons to send nothing, for sessions and for pages."""
 
 import datetime as dt
 import enum
@@ -14,8 +14,6 @@ FOREIGN_CODE = "foreign_scheduler"
 
 
 class Hold(enum.StrEnum):
-    """Why a session decides and shows, but sends nothing."""
-
     OBSERVE = "observe"
     QUOTA_ONLY = "quota"
     PAUSED = "paused"
@@ -43,11 +41,7 @@ class SendingStop:
 
 
 def standing_hold(cluster: Cluster, *, released: bool, guarded: bool, foreign: bool = False) -> Hold | None:
-    """The hold that lasts until it is ended.
-
-    ``released``: the policy is; ``guarded``: the guard's alert is open; ``foreign``: that of another scheduler is (a
-    session asks the lease itself).
-    """
+    """The hold that lasts until it is ended; ``foreign``: another scheduler's alert is open."""
     if cluster.mode == ClusterMode.OBSERVE:
         return Hold.OBSERVE
     if cluster.mode == ClusterMode.QUOTA:
@@ -62,10 +56,7 @@ def standing_hold(cluster: Cluster, *, released: bool, guarded: bool, foreign: b
 
 
 def sending_stop(cluster: Any) -> SendingStop | None:
-    """What keeps everything from being sent to a cluster of `clusters_with_sessions`; None in normal work.
-
-    Modes in which Volcano schedules send no decisions in normal work: only a pause is a stop there.
-    """
+    """Modes in which Volcano schedules send no decisions in normal work: only a pause is a stop there."""
     if cluster.disconnected_at is not None:
         return None
     if cluster.paused:

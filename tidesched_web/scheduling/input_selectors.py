@@ -1,5 +1,3 @@
-"""What sessions saw, as it is stored: which inputs there are, and their bytes."""
-
 import datetime as dt
 from typing import Any
 
@@ -46,7 +44,6 @@ def inputs_since(cluster_id: int, since: dt.datetime) -> list[StoredInput]:
 
 
 def input_bytes(input_id: int) -> tuple[str, bytes, bytes] | None:
-    """Format, payload and memory of an input; None where retention has taken it."""
     row = SessionInput.objects.filter(pk=input_id).values_list("format", "payload", "memory").first()
     return (row[0], bytes(row[1]), bytes(row[2])) if row is not None else None
 

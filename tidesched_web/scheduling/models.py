@@ -1,5 +1,3 @@
-"""Sessions, what they decided and what came of it, reclaims and usage."""
-
 from django.db import models
 from django.utils.translation import gettext_lazy as _
 
@@ -37,8 +35,6 @@ class SessionState(models.TextChoices):
 
 
 class Session(models.Model):
-    """One run of the scheduler. ``now`` is the cluster's clock, the other times are wall time."""
-
     cluster = models.ForeignKey(Cluster, on_delete=models.CASCADE, related_name="sessions")
     number = models.PositiveBigIntegerField()
     epoch = models.PositiveBigIntegerField()
@@ -70,8 +66,6 @@ class Session(models.Model):
 
 
 class SessionMemory(models.Model):
-    """The scheduler's memory as of its last session; written in the same transaction as the session row."""
-
     cluster = models.OneToOneField(Cluster, on_delete=models.CASCADE, primary_key=True, related_name="session_memory")
     session = models.ForeignKey(Session, on_delete=models.SET_NULL, null=True)
     engine_version = models.CharField(max_length=40)
@@ -80,8 +74,6 @@ class SessionMemory(models.Model):
 
 
 class SessionInput(models.Model):
-    """What a session saw, compressed, to replay it: a full snapshot, or a difference to an earlier full one."""
-
     cluster = models.ForeignKey(Cluster, on_delete=models.CASCADE, related_name="session_inputs")
     session = models.OneToOneField(Session, on_delete=models.CASCADE, related_name="input")
     base = models.ForeignKey("self", on_delete=models.CASCADE, null=True, related_name="differences")
@@ -102,8 +94,6 @@ class DecisionKind(models.TextChoices):
 
 
 class DecisionState(models.TextChoices):
-    """What came of it; the last three are final."""
-
     DECIDED = "decided", _("Decided")
     SENDING = "sending", _("Sending")
     DONE = "done", _("Done")
@@ -284,8 +274,6 @@ class UsageChange(models.Model):
 
 
 class QueueUsage(models.Model):
-    """The newest point of the step function, for the pages that show now. Milli-cards."""
-
     queue = models.ForeignKey(Queue, on_delete=models.CASCADE, related_name="usage")
     card = models.CharField(max_length=120)
     at = models.DateTimeField()
@@ -300,8 +288,6 @@ class QueueUsage(models.Model):
 
 
 class UsageRollup(models.Model):
-    """Means and maxima of a queue × card over an hour or a day of the cluster's clock. Milli-cards."""
-
     queue = models.ForeignKey(Queue, on_delete=models.CASCADE, related_name="usage_rollups")
     card = models.CharField(max_length=120)
     step_seconds = models.PositiveIntegerField()
@@ -318,12 +304,7 @@ class UsageRollup(models.Model):
 
 
 class TidePoint(models.Model):
-    """Where a card type's cards were at one session, in milli-cards, written when it changed.
-
-    ``total = inference + training + foreign + idle``; ``borrowed`` is the part of ``training`` that a full flood
-    would take back; ``waiting`` is what waiting gangs still ask for; ``quota`` is what the inference queues might use
-    then, tide plans included. Without a change a point is written again now and then: a hole means that no session ran.
-    """
+    """Milli-cards, ``total = inference + training + foreign + idle``; a hole means that no session ran."""
 
     cluster = models.ForeignKey(Cluster, on_delete=models.CASCADE, related_name="tide_points")
     at = models.DateTimeField(help_text=_("The cluster's clock."))
@@ -350,8 +331,6 @@ class AlertSeverity(models.TextChoices):
 
 
 class Alert(models.Model):
-    """Something that a person must look at; one open alert per cluster (null: the platform) and ``key``."""
-
     cluster = models.ForeignKey(Cluster, on_delete=models.CASCADE, null=True, related_name="alerts")
     key = models.CharField(max_length=120)
     severity = models.CharField(max_length=16, choices=AlertSeverity)
@@ -388,8 +367,6 @@ class Alert(models.Model):
 
 
 class ReachState(models.TextChoices):
-    """Whether a cluster can be read."""
-
     CONNECTED = "connected", _("Connected")
     UNREACHABLE = "unreachable", _("Not reachable")
     REFUSED = "refused", _("Credential refused")
@@ -399,8 +376,6 @@ class ReachState(models.TextChoices):
 
 
 class ClusterReach(models.Model):
-    """What stands between a cluster and its sessions, since when, and in the words of the API server."""
-
     cluster = models.OneToOneField(Cluster, on_delete=models.CASCADE, primary_key=True, related_name="reach")
     state = models.CharField(max_length=16, choices=ReachState, default=ReachState.CONNECTED)
     since = models.DateTimeField()

@@ -1,8 +1,4 @@
-"""Stored inputs of sessions, loaded to try edits out on them; never in the web or the session process.
-
-A process that reads one input after the other (`Loaded.read`) takes in only what changed. The process of the queue
-``what-if`` keeps the latest of the clusters that people look at (`latest`), so that the first question finds it there.
-"""
+"""Stored inputs of sessions, loaded to try edits out on them; never in the web or the session process."""
 
 import datetime as dt
 import gc
@@ -34,12 +30,6 @@ INTEREST_SECONDS = 300
 
 
 class Loaded:
-    """One cluster: the input that was read last, and what makes reading the next one quick.
-
-    Attributes:
-        at: which input it is. picture: what edits are tried out on. read_at: when, in monotonic seconds.
-    """
-
     def __init__(self, cluster_id: int) -> None:
         self.cluster_id = cluster_id
         self.at: StoredInput | None = None
@@ -49,11 +39,6 @@ class Loaded:
         self._policies: dict[int | None, Policy] = {}
 
     def read(self, stored: StoredInput) -> Picture:
-        """Load an input.
-
-        Raises:
-            BadInput: it, its base or its policy is not kept any more, or cannot be read.
-        """
         if self.picture is not None and self.at == stored:
             self.read_at = time.monotonic()
             return self.picture
@@ -94,11 +79,7 @@ _loaded: OrderedDict[int, Loaded] = OrderedDict()
 
 
 def latest(cluster_id: int) -> tuple[StoredInput, Picture] | None:
-    """The newest session's input, loaded; of a large cluster perhaps one that is some seconds older. None = no session.
-
-    Raises:
-        BadInput: it cannot be read.
-    """
+    """The newest session's input; of a large cluster perhaps one that is some seconds older. None = no session."""
     found = _loaded.get(cluster_id)
     if found is None or found.at is None or found.picture is None:
         return renew(cluster_id)
@@ -109,7 +90,6 @@ def latest(cluster_id: int) -> tuple[StoredInput, Picture] | None:
 
 
 def renew(cluster_id: int) -> tuple[StoredInput, Picture] | None:
-    """The same, brought up to date first."""
     stored = newest_input(cluster_id)
     if stored is None:
         return None
@@ -133,7 +113,6 @@ def forget() -> None:
 
 
 def age_seconds(stored: StoredInput, now: dt.datetime | None = None) -> float:
-    """Wall seconds since the session of this input began."""
     return max(0.0, ((now or timezone.now()) - stored.started_at).total_seconds())
 
 
@@ -141,14 +120,12 @@ def age_seconds(stored: StoredInput, now: dt.datetime | None = None) -> float:
 
 
 def note_interest(cluster_id: int) -> bool:
-    """A person edits this cluster's quotas. True where that is news, so that it should be loaded at once."""
     known = cache.get(_key(cluster_id)) is not None
     cache.set(_key(cluster_id), 1, INTEREST_SECONDS)
     return not known
 
 
 def of_interest(cluster_ids: list[int]) -> list[int]:
-    """Those of the clusters that were asked about of late."""
     keys = {_key(cluster_id): cluster_id for cluster_id in cluster_ids}
     return [keys[key] for key in cache.get_many(keys)]
 

@@ -1,8 +1,4 @@
-"""The reclaim history of a day as sums, made in the database: by hour and card, and from whom to whom.
-
-A reader sees the cards and the work of their own queues' gangs alone, as on the page of each reclaim; of the other
-side of such a loss not even the queue. Times are of the cluster's clock. What was cancelled took nothing.
-"""
+"""A reader sees cards and work of their own queues' gangs alone; of the other side not even the queue."""
 
 import datetime as dt
 from dataclasses import dataclass
@@ -62,8 +58,6 @@ WHERE r.cluster_id = %(cluster)s AND r.at >= %(since)s AND r.source = 'own' AND 
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """What one queue lost to another; ``gainer`` is empty where the reader may not know it, or it is unknown."""
-
     loser: str
     gainer: str
     # Of the queue that gained; empty where it may not be known, or the queue is gone.
@@ -77,8 +71,6 @@ class Pair:
 
 @dataclass(frozen=True, slots=True)
 class Loser:
-    """What one queue lost in all, and to whom, the most first."""
-
     queue: str
     pairs: list[Pair]
 
@@ -113,12 +105,10 @@ class Day:
 
 
 def pictured_since(cluster: Cluster) -> dt.datetime:
-    """The beginning of the day that is shown: a full hour."""
     return (cluster.clock() - PICTURED).replace(minute=0, second=0, microsecond=0)
 
 
 def taken_by_hour(access: Access, cluster: Cluster, since: dt.datetime) -> list[tuple[dt.datetime, str, float]]:
-    """(hour, card type, how many of it were taken back) in order. One query."""
     return [(hour, card, cards) for hour, card, cards in _rows(_BY_HOUR, access, cluster, since)]
 
 

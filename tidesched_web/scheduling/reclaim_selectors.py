@@ -1,8 +1,4 @@
-"""Which reclaims: narrowed by who gained and who lost, so far as the caller may know it.
-
-Of the other side of a reclaim a member sees the gang's name alone. A filter finds a reclaim by its queue, tenant or
-cards only on the caller's own side: what is hidden answers as what does not exist.
-"""
+"""A filter by queue, tenant or cards finds only the caller's own side: what is hidden does not exist."""
 
 from typing import Any
 
@@ -17,7 +13,6 @@ from tidesched_web.scheduling.models import Reclaim, ReclaimVictim
 
 
 def filter_choices(access: Access, cluster: Cluster) -> tuple[list[tuple[str, str]], list[str]]:
-    """The tenants that the caller sees (slug, name) and the cards of a cluster, each by name. One query."""
     tenants = visible_tenants(access).order_by().values_list(Value("tenant"), "slug", "name")
     cards = CardType.objects.filter(cluster=cluster).values_list(Value("card"), "name", "name")
     rows = sorted(tenants.union(cards, all=True), key=lambda row: (row[2], row[1]))
@@ -53,7 +48,6 @@ def touched_tenant(access: Access, value: str) -> Q:
 
 
 def moved_card(access: Access, card: str) -> Q:
-    """Reclaims that needed or freed a card: the cards of the caller's own gangs, and what their own gangs needed."""
     needed = Q(needed__cards__has_key=card) | Q(freed__cards__has_key=card)
     return (needed & _in_sight(access)) | _lost(Q(cards__has_key=card) & _in_sight(access))
 
@@ -64,7 +58,6 @@ def mentions(access: Access, text: str) -> Q:
 
 
 def lost_by(access: Access, text: str) -> Q:
-    """Reclaims in which a gang was evicted that has this text in its name, or in the name of its queue in sight."""
     return _lost(Q(gang__icontains=text) | (Q(queue_name__icontains=text) & _in_sight(access)))
 
 

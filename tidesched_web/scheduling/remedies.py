@@ -1,10 +1,5 @@
-"""What would help waiting gangs, worked out beside the sessions, in the process that keeps their inputs loaded.
-
-A round looks at one cluster. It is bounded in time, gives way to a person's question at once (but not the one after two
-rounds that gave way: people who ask without end must not keep all others waiting), and is followed by a pause of some
-times the processor time that it took: however many gangs wait, it takes a fixed share of one processor, and a busy
-machine makes no pause longer. What it leaves is due in the next one. A gang whose page is open comes first and does not
-wait for the end of the pause (`remedy_asking`).
+"""A round looks at one cluster, gives way to a person's question (but not the one after two that gave way), and is
+followed by a pause of some times its processor time: whatever waits, it takes a fixed share of one processor.
 """
 
 import datetime as dt
@@ -50,7 +45,6 @@ _yields: dict[int, int] = {}
 
 
 def round_of_all() -> int:
-    """One round, of the cluster that has waited for it the longest; returns how many gangs were answered."""
     now, clusters = time.monotonic(), cluster_ids()
     asked = {one for one in clusters if _next_asked.get(one, 0.0) <= now and asked_for(one)}
     ready = [one for one in clusters if one in asked or _next.get(one, 0.0) <= now]
@@ -70,11 +64,6 @@ def round_of_all() -> int:
 
 
 def round_of(cluster_id: int, seconds: float = ROUND_SECONDS) -> int:
-    """Work out what would help the gangs of one cluster that are due; returns how many were answered.
-
-    Raises:
-        BadInput: the input of the newest session cannot be read.
-    """
     drop_stale(cluster_id=cluster_id)
     due = due_gangs(cluster_id, timezone.now(), first=take(cluster_id))
     if not due:

@@ -1,8 +1,4 @@
-"""Gangs whose page is open and that have no answer yet: what would help them is worked out before all others.
-
-Asking is bounded: a few gangs of a cluster at a time, each for a short while; what is not taken then is asked for again
-by the next refresh of the page. Nothing here loads the engine.
-"""
+"""What is not taken is asked for again by the next refresh of the gang's page. Nothing here loads the engine."""
 
 import logging
 
@@ -19,7 +15,6 @@ _TASK = "tidesched_web.scheduling.tasks.help_waiting"
 
 
 def ask(cluster_id: int, gang_id: int) -> bool:
-    """Have a gang looked at first; False where it is asked for already, or too many others are."""
     asked = cache.get(_key(cluster_id)) or []
     if gang_id in asked or len(asked) >= MOST_ASKED:
         return False
@@ -32,12 +27,10 @@ def ask(cluster_id: int, gang_id: int) -> bool:
 
 
 def asked_for(cluster_id: int) -> list[int]:
-    """The gangs that are asked for, in the order in which they were."""
     return list(cache.get(_key(cluster_id)) or [])
 
 
 def take(cluster_id: int) -> list[int]:
-    """The same; they are asked for no more."""
     asked = asked_for(cluster_id)
     if asked:
         cache.delete(_key(cluster_id))

@@ -1,7 +1,4 @@
-"""Nothing grows without bound: partitions are dropped by bytes, rows go by number, the oldest and least telling first.
-
-Safe to run at any time and twice at once: every step deletes what is beyond a limit and nothing else.
-"""
+"""Safe to run at any time and twice at once: every step deletes what is beyond a limit and nothing else."""
 
 import datetime as dt
 import logging
@@ -34,7 +31,6 @@ CHUNK = 2000
 
 
 def ensure_partitions() -> list[str]:
-    """Make the partitions that the next spans need; before the first rows of a span come."""
     made = []
     for table in (*PARTITIONED, *MADE_ONLY):
         made += partitions.ensure(table, hours=settings.RETENTION_PARTITION_HOURS)
@@ -48,7 +44,7 @@ def run() -> dict[str, int]:
     for cluster in Cluster.objects.order_by("pk"):
         _step(done, "rolled_up", lambda: roll_up(cluster.pk))  # noqa: B023 - called at once
         for name, function in _CLUSTER_STEPS.items():
-            _step(done, name, lambda: function(cluster))  # noqa: B023 - called at once
+            _step(done, name, lambda: transaction.atomic(function)(cluster))  # noqa: B023 - called at once
     _step(done, "chains_broken", audit_alerts.look)
     _step(done, "platform_alerts", lambda: _delete_alerts(None))
     for table, (column, setting) in PARTITIONED.items():
@@ -74,11 +70,6 @@ def _drop(table: str, column: str, keep_bytes: int) -> int:
     return len(dropped)
 
 
-def _shrink_inputs(cluster: Cluster) -> int:
-    with transaction.atomic():
-        return inputs.shrink(cluster.pk, budget=cluster.input_bytes_budget)
-
-
 _OLD_SESSIONS = """
 WITH ranked AS (
     SELECT s.id, row_number() OVER (ORDER BY s.id DESC) AS place,
@@ -94,7 +85,7 @@ ORDER BY id LIMIT %(chunk)s
 
 def _delete_sessions(cluster: Cluster) -> int:
     """The newest sessions are kept, and of the older ones those that bound or evicted, up to their own number."""
-    with transaction.atomic(), connection.cursor() as cursor:
+    with connection.cursor() as cursor:
         cursor.execute(
             _OLD_SESSIONS,
             {
@@ -131,24 +122,12 @@ def _delete_reclaims(cluster: Cluster) -> int:
     old = list(
         Reclaim.objects.filter(cluster=cluster, pk__lte=edge).order_by("id").values_list("pk", flat=True)[:CHUNK]
     )
-    with transaction.atomic():
-        ReclaimVictim.objects.filter(reclaim_id__in=old).delete()
-        return Reclaim.objects.filter(pk__in=old).delete()[0]
+    ReclaimVictim.objects.filter(reclaim_id__in=old).delete()
+    return Reclaim.objects.filter(pk__in=old).delete()[0]
 
 
 def _edge(rows: Any, keep: int) -> int | None:
-    """The id of the newest row that is beyond ``keep`` rows."""
     return rows.order_by("-id").values_list("pk", flat=True)[keep : keep + 1].first()
-
-
-def _delete_gangs(cluster: Cluster) -> int:
-    with transaction.atomic():
-        return workloads.delete_gone(cluster_id=cluster.pk, keep=settings.RETENTION_GONE_GANGS, limit=CHUNK)
-
-
-def _trim_timelines(cluster: Cluster) -> int:
-    with transaction.atomic():
-        return workloads.trim_timelines(cluster_id=cluster.pk, keep=settings.RETENTION_TIMELINE_POINTS)
 
 
 _THIN_TIDE = """
@@ -164,7 +143,7 @@ def _thin_tide(cluster: Cluster) -> int:
     """Beyond half of the rows one point for each card and ten minutes is enough; beyond all of them none."""
     keep = settings.RETENTION_TIDE_POINTS
     deleted = 0
-    with transaction.atomic(), connection.cursor() as cursor:
+    with connection.cursor() as cursor:
         for places, thin in ((keep // 2, True), (keep, False)):
             cursor.execute(
                 "SELECT id FROM scheduling_tidepoint WHERE cluster_id = %s ORDER BY id DESC OFFSET %s LIMIT 1",
@@ -181,11 +160,6 @@ def _thin_tide(cluster: Cluster) -> int:
                 )
             deleted += cursor.rowcount
     return deleted
-
-
-def _delete_tide_steps(cluster: Cluster) -> int:
-    with transaction.atomic():
-        return delete_old_steps(cluster_id=cluster.pk, keep=settings.RETENTION_TIDE_STEPS, limit=CHUNK)
 
 
 def _delete_rollups(cluster: Cluster) -> int:
@@ -206,13 +180,13 @@ def _delete_alerts(cluster: Cluster | None) -> int:
 
 
 _CLUSTER_STEPS: dict[str, Callable[[Cluster], int]] = {
-    "inputs": _shrink_inputs,
+    "inputs": lambda one: inputs.shrink(one.pk, budget=one.input_bytes_budget),
     "sessions": _delete_sessions,
     "reclaims": _delete_reclaims,
-    "gangs": _delete_gangs,
-    "timelines": _trim_timelines,
+    "gangs": lambda one: workloads.delete_gone(cluster_id=one.pk, keep=settings.RETENTION_GONE_GANGS, limit=CHUNK),
+    "timelines": lambda one: workloads.trim_timelines(cluster_id=one.pk, keep=settings.RETENTION_TIMELINE_POINTS),
     "tide_points": _thin_tide,
-    "tide_steps": _delete_tide_steps,
+    "tide_steps": lambda one: delete_old_steps(cluster_id=one.pk, keep=settings.RETENTION_TIDE_STEPS, limit=CHUNK),
     "rollups": _delete_rollups,
     "alerts": _delete_alerts,
 }

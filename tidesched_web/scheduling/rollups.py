@@ -1,5 +1,3 @@
-"""Rolling usage up: time-weighted means and maxima of the step function over hours and days of the cluster's clock."""
-
 import datetime as dt
 
 from django.db import connection
@@ -51,7 +49,6 @@ ON CONFLICT (queue_id, card, step_seconds, at) DO NOTHING
 
 
 def roll_up(cluster_id: int) -> int:
-    """Roll up every hour and day that is complete and not rolled up yet; returns how many rows were made."""
     with connection.cursor() as cursor:
         cursor.execute(_BOUNDS, [cluster_id])
         first, last = cursor.fetchone()

@@ -1,5 +1,3 @@
-"""Sessions, decisions, reclaims, usage and alerts that a caller may see."""
-
 import datetime as dt
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -55,10 +53,6 @@ def visible_sessions(access: Access) -> QuerySet[Session]:
 
 
 def first_unsent(cluster: Cluster, session_id: int | None) -> int | None:
-    """The number of the session that began the run of unsent ones that this session is of: it keeps its decisions.
-
-    None where this session was sent, or where the beginning is no longer stored. One query.
-    """
     unsent = (SessionState.DRY_RUN, SessionState.STOPPED)
     ours = Session.objects.filter(cluster=cluster, pk__lte=session_id or 0).order_by("-pk")
     sent = Coalesce(Subquery(ours.exclude(state__in=unsent).values("pk")[:1]), Value(0))
@@ -82,7 +76,6 @@ def open_platform_alerts(access: Access) -> int:
 
 
 def visible_decisions(access: Access, session: Session) -> QuerySet[Decision]:
-    """Decisions of a visible session; a member sees those about gangs of their tenants."""
     decisions = Decision.objects.filter(session_id=session.pk)
     if access.everything:
         return decisions
@@ -91,10 +84,7 @@ def visible_decisions(access: Access, session: Session) -> QuerySet[Decision]:
 
 
 def visible_reclaims(access: Access) -> QuerySet[Reclaim]:
-    """Reclaims where the reclaimer's or a victim's queue is of the caller's tenants.
-
-    Of the other side only the gang's name may be shown: `own_queue_ids` says which queues are the caller's.
-    """
+    """Of the other side only the gang's name may be shown: `own_queue_ids` says which queues are the caller's."""
     reclaims = Reclaim.objects.select_related("cluster", "session").prefetch_related(
         Prefetch("victims", queryset=ReclaimVictim.objects.order_by("gang"))
     )
@@ -141,7 +131,6 @@ SELECT point.* FROM cards CROSS JOIN LATERAL (
 
 
 def tide_points(cluster: Cluster, start: dt.datetime, card: str = "") -> list[TidePointRow]:
-    """The step functions of the tide from ``start`` on, with the last point before it for each card. Two queries."""
     fields = TidePointRow._fields
     points = TidePoint.objects.filter(cluster=cluster)
     if card:
@@ -161,7 +150,6 @@ class TideMoment(NamedTuple):
 
 
 def tide_moments(cluster: Cluster, start: dt.datetime) -> list[TideMoment]:
-    """When the tide was written from ``start`` on, and the last time before it. One query."""
     moments = TidePoint.objects.filter(cluster=cluster).order_by().values_list("at", "wall_at")
     before = moments.filter(at__lt=start).order_by("-at")[:1]
     return [TideMoment(*row) for row in moments.filter(at__gte=start).union(before)]
@@ -173,14 +161,7 @@ def newest_reclaims(access: Access, cluster: Cluster, rows: int) -> list[Reclaim
 
 
 def reclaims_with_victims(access: Access) -> QuerySet[Reclaim]:
-    """Visible reclaims with ``victim_rows`` and ``own``, read in the same query.
-
-    A row is ``{gang, queue, cards, work, own, times, restarting, ended, pods}``. ``work``: card-seconds that the gang
-    lost. ``times``: how often it was evicted in the hour that ends with this reclaim, this one included.
-    ``restarting``: pods that others left and that restart with it. ``ended`` of its ``pods``: those that had left by
-    themselves before. ``own`` says on which side the caller stands: `sight.hide_other_side` takes away what is not for
-    them.
-    """
+    """``own``: on which side the caller stands; ``ended`` pods had left by themselves; ``work`` is in card-seconds."""
     own: Value | Case = Value(True)
     if not access.everything:
         mine = Queue.objects.filter(tenant_id__in=access.tenant_ids).order_by().values("pk")
@@ -218,12 +199,7 @@ def reclaims_with_victims(access: Access) -> QuerySet[Reclaim]:
 
 
 def queues_with_usage(access: Access, cluster: Cluster) -> QuerySet[Queue]:
-    """Visible queues of a cluster with all that their row of the list shows, in one query.
-
-    Annotations: ``card_quota_rows``, ``usage_rows`` ``[{card, quota, allocated, inqueue, elastic, at}]`` in
-    milli-cards, ``waiting_gangs``, ``running_gangs``, ``partly_running`` (in both of them) and ``waiting_rows`` (what
-    `waiting_cards_of` needs of the gangs that wait).
-    """
+    """``usage_rows`` in milli-cards; ``partly_running`` gangs are among the waiting and the running ones."""
     usage = QueueUsage.objects.filter(queue=OuterRef("pk")).order_by("card")
     gangs = Gang.objects.filter(queue=OuterRef("pk"), gone_at__isnull=True).order_by()
     waits = gangs.filter(needs=True)
@@ -246,7 +222,6 @@ def queues_with_usage(access: Access, cluster: Cluster) -> QuerySet[Queue]:
 
 
 def waiting_cards_of(queue: Queue) -> dict[str, float]:
-    """Cards that the waiting gangs of a queue still ask for, by card type."""
     found: dict[str, float] = {}
     for row in queue.waiting_rows:  # type: ignore[attr-defined]
         cards = row["cards"]
@@ -271,7 +246,6 @@ def usage_points(queue: Queue, card: str, start: dt.datetime) -> list[UsageRow]:
 
 
 def newest_timings(cluster: Cluster, rows: int) -> list[tuple[int, dict[str, Any]]]:
-    """(number, steps in milliseconds) of the newest sessions, oldest first."""
     newest = Session.objects.filter(cluster=cluster).order_by("-id").values_list("number", "timings_ms")[:rows]
     return list(reversed(newest))
 
@@ -293,7 +267,6 @@ def decisions_of_reclaim(reclaim: Reclaim, *, limit: int = 200) -> list[Decision
 
 
 def session_to_replay(session_id: int) -> Session | None:
-    """A session with what its replay needs, for an operator on the machine itself."""
     return Session.objects.select_related("policy", "cluster").filter(pk=session_id).first()
 
 
@@ -304,8 +277,6 @@ def session_reclaims(access: Access, session: Session, *, limit: int = 50) -> li
 
 @dataclass(frozen=True)
 class OthersAndOwn:
-    """What others evicted in a day of the cluster's clock, and what the own sessions would have at those moments."""
-
     reclaims: int
     compared: int
     gangs: int

@@ -1,7 +1,4 @@
-"""What people and other parts may ask of scheduling: a session now, the release of a guard, an alert closed."""
-
 import datetime as dt
-import logging
 
 from django.db import transaction
 from django.utils import timezone
@@ -25,12 +22,13 @@ RISES_AFTER = dt.timedelta(minutes=3)
 ENDS_AFTER = dt.timedelta(minutes=5)
 
 
-def watch_promises() -> int:
-    """Open and close these alerts in all clusters; returns how many are open. Level-triggered, may run twice."""
-    return sum(_watch(cluster) for cluster in Cluster.objects.filter(disconnected_at__isnull=True))
+def watch_promises() -> None:
+    """Level-triggered, may run twice."""
+    for cluster in Cluster.objects.filter(disconnected_at__isnull=True):
+        _watch(cluster)
 
 
-def _watch(cluster: Cluster) -> int:
+def _watch(cluster: Cluster) -> None:
     now = cluster.clock()
     old = [promise for promise in unused_promises(cluster.pk) if now - promise.since >= UNUSED_FOR]
     waiting = kept_from(cluster.pk, old, since=cluster.clock(timezone.now() - RISES_AFTER))
@@ -51,14 +49,10 @@ def _watch(cluster: Cluster) -> int:
         if waiting.get((promise.queue_id, promise.card))
     }
     keep_open(cluster_id=cluster.pk, prefix="promise:", wanted=wanted, outlasts=ENDS_AFTER)
-    return len(wanted)
-
-
-_log = logging.getLogger(__name__)
 
 
 @transaction.atomic
-def release_guard(*, cluster: Cluster, actor: str, reason: str = "") -> Alert:
+def release_guard(*, cluster: Cluster, actor: str, reason: str = "") -> None:
     """Let the next session pass the eviction budget once. Conditional: of two people one wins."""
     alert = Alert.objects.select_for_update().filter(cluster=cluster, key=GUARD_KEY, resolved_at__isnull=True).first()
     if alert is None:
@@ -77,7 +71,6 @@ def release_guard(*, cluster: Cluster, actor: str, reason: str = "") -> Alert:
         before={"alert": alert.pk, "message": alert.message, "numbers": alert.numbers},
     )
     transaction.on_commit(lambda: wake_holder(cluster.pk), robust=True)
-    return alert
 
 
 @transaction.atomic

@@ -1,5 +1,3 @@
-"""A reclaim as a reader may see it: of the other side only the gang's name."""
-
 from collections.abc import Collection
 from typing import Any
 
@@ -10,11 +8,7 @@ from tidesched_web.scheduling.models import Reclaim, ReclaimSource
 def reclaim_within_sight(
     reclaim: Reclaim, own_queues: Collection[int] | None, own_gangs: Collection[tuple[int, str]]
 ) -> dict[str, Any]:
-    """The reclaim's document. ``own_queues`` are ids of the reader's queues; None sees everything.
-
-    Whose card was taken may know by whom (a name), never how much that one has or what else was considered. Of the
-    candidates that were refused only the reader's own are named (``own_gangs``: cluster id, namespace/name).
-    """
+    """Whose card was taken may know by whom (a name), never how much that one has or what else was considered."""
     made_it = own_queues is None or reclaim.queue_id in own_queues
     victims = [_victim(victim, own_queues, reclaim.receipt) for victim in reclaim.victims.all()]
     all_own = own_queues is None or all(victim["queue"] is not None for victim in victims)
@@ -62,7 +56,6 @@ def _unknown(reclaim: Reclaim) -> list[str]:
 
 
 def _display(reclaim: Reclaim, fallen: str) -> str:
-    """One sentence; what a plugin sends away (action shuffle) is for no other gang."""
     if not reclaim.reclaimer and reclaim.source == ReclaimSource.OBSERVED:
         return f"{fallen} was evicted; for which gang is unknown"
     return f"{reclaim.reclaimer} takes from {fallen}" if reclaim.reclaimer else f"{reclaim.action} sends {fallen} away"
@@ -75,11 +68,7 @@ _WITH_NEEDS = frozenset({Rule.SHORT_ON_NODE, Rule.FEWER_PODS})
 def receipt_within_sight(
     receipt: dict[str, Any], own_queues: Collection[int] | None, *, made_it: bool
 ) -> dict[str, Any]:
-    """Of a row's receipt what is about the reader's own queues; how many others came into question is not theirs.
-
-    Args:
-        made_it: the reader sees the reclaimer's side, and so what it needed.
-    """
+    """How many others came into question is not the reader's; ``made_it``: they see the reclaimer's side."""
     found: dict[str, Any] = {}
     for part in ("queues", "candidates"):
         rows = receipt.get(part, [])
@@ -93,7 +82,6 @@ def receipt_within_sight(
 
 
 def _candidate(row: dict[str, Any], made_it: bool) -> dict[str, Any]:
-    """A candidate; receipts that were written before have no figures of room."""
     if made_it:
         return {"alone": None, **row}
     rule = rule_of_text(row["rule"])

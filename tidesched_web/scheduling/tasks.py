@@ -1,6 +1,7 @@
 """Celery tasks. Each one only wakes: the work stands in PostgreSQL, so a message may be lost, late or come twice."""
 
 import logging
+from functools import partial
 from typing import Any
 
 from celery import shared_task
@@ -43,7 +44,6 @@ _hostname = ""
 
 @shared_task(queue=SESSIONS_QUEUE)
 def tick() -> None:
-    """Wake the holder of each cluster that is due; where it has none, ask the session workers to."""
     try:
         due = requests.due_clusters()
     except DatabaseError as error:
@@ -85,14 +85,12 @@ def adopt() -> None:
 
 @shared_task(ignore_result=True)
 def retain() -> None:
-    """Drop what is older or more than the settings keep, and look for promises that are not used."""
     retention.run()
     watch_promises()
 
 
 @shared_task(ignore_result=True)
 def follow() -> None:
-    """Keep the snapshots loaded that an edit may be tried out on; in the process of the queue `what-if`."""
     for cluster_id in pictures.of_interest(cluster_ids())[: pictures.MOST_LOADED]:
         try:
             pictures.renew(cluster_id)
@@ -102,7 +100,6 @@ def follow() -> None:
 
 @shared_task(ignore_result=True)
 def help_waiting() -> None:
-    """Work out what would help some of the gangs that wait; in the process of the queue `what-if`."""
     try:
         remedies.round_of_all()
     except DatabaseError as error:
@@ -123,7 +120,7 @@ def _begin(sender: str, instance: Any, **_: object) -> None:
     if SESSIONS_QUEUE not in instance.app.amqp.queues.consume_from or _shards is not None:
         return
     _hostname = sender
-    _shards = Shards(consume=_consume, release=_give_up, note=_note_hang)
+    _shards = Shards(consume=_consume, release=_give_up, note=partial(worker_progress.leave_note, "sessions"))
     _shards.start()
 
 
@@ -144,10 +141,6 @@ def _prepare_to_end(**_: object) -> None:
 def _end(**_: object) -> None:
     if _shards is not None:
         _shards.stop()
-
-
-def _note_hang(activity: str) -> None:
-    worker_progress.leave_note("sessions", activity)
 
 
 def _consume(cluster_id: int) -> bool:

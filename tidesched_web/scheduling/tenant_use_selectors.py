@@ -1,8 +1,4 @@
-"""What the queues of one tenant had and used over time, by service type.
-
-The step functions of its queues are cut into even steps by the database: of each step the last point of a queue × card
-is read, so that a picture costs as much whatever the number of sessions was.
-"""
+"""Of each step the last point of a queue × card is read, so a picture costs the same however many sessions ran."""
 
 import datetime as dt
 from collections.abc import Iterator, Mapping
@@ -52,7 +48,6 @@ class TenantUse:
 
 
 def services_of(access: Access, cluster: Cluster, tenant: str) -> dict[int, str]:
-    """The service types of the queues that a tenant has in a cluster, as far as the caller sees them. One query."""
     queues = visible_queues_of(cluster, access).filter(tenant__slug=tenant)
     return dict(queues.order_by().values_list("pk", "service_type"))
 
@@ -60,11 +55,7 @@ def services_of(access: Access, cluster: Cluster, tenant: str) -> dict[int, str]
 def tenant_use(
     services: Mapping[int, str], card: str, start: dt.datetime, end: dt.datetime, step: dt.timedelta
 ) -> Iterator[TenantUse]:
-    """The use at ``start`` and at the end of each step; nothing before the first point.
-
-    ``services``: the queues, with their service types. Without ``card`` all card types in physical cards: a slice
-    counts as the part of a board that it is. One query.
-    """
+    """Without ``card`` all types in physical cards: a slice counts as the part of a board that it is."""
     if not services:
         return
     standing: dict[tuple[int, str], tuple[int, int]] = {}

@@ -1,7 +1,4 @@
-"""The figures of the overview: how full the physical cards are, what stands idle while it is waited for, and the tide.
-
-All cards are physical ones: a slice counts as the part of a board that it is. One query.
-"""
+"""All cards are physical ones: a slice counts as the part of a board that it is."""
 
 import datetime as dt
 from collections.abc import Mapping, Sequence
@@ -68,10 +65,7 @@ class Moment:
 
 @dataclass(frozen=True, slots=True)
 class DayRange:
-    """The highest and the lowest use of a card type in the last day, in milli-cards, and the half hours they were in.
-
-    Half hours are those of the clock: what is said is the same as long as nothing new is measured.
-    """
+    """Milli-cards. Half hours are those of the clock: the same is said as long as nothing new is measured."""
 
     high: int
     high_at: dt.datetime
@@ -81,11 +75,6 @@ class DayRange:
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """The figures now and a day ago, and what inference used in each half hour of the last day.
-
-    ``points``: where the cards of each type are now, the largest type first. ``day``: the last day by card type.
-    """
-
     now: Moment | None
     earlier: Moment | None
     inference: Sequence[tuple[dt.datetime, float]] = field(default_factory=list)
@@ -93,11 +82,7 @@ class Figures:
     day: Mapping[str, DayRange] = field(default_factory=dict)
 
     def turn(self) -> tuple[bool, dt.datetime] | None:
-        """Whether the next turn of the tide is a peak (flood) or a low (ebb), and when, as yesterday's was.
-
-        A turn is where use then moved back by `LEAST_RANGE`: a day may have more than one peak. None where too little
-        of a day is recorded, or the day had no tide.
-        """
+        """A turn is where use then moved back by `LEAST_RANGE`: a day may have more than one peak."""
         if self.now is None or len(self.inference) < ENOUGH_STEPS:
             return None
         least, steps = LEAST_RANGE * self.now.total, len(self.inference)
@@ -117,11 +102,7 @@ class Figures:
         return None
 
     def last_peak(self) -> tuple[dt.datetime, float] | None:
-        """When inference last peaked in the last day, and at how many physical cards in the mean of that half hour.
-
-        A peak is where use had risen by `LEAST_RANGE` and then moved back by as much; without one the highest half hour
-        of the day. None where too little of a day is recorded, or the day had no tide.
-        """
+        """A peak is where use had risen by `LEAST_RANGE` and then moved back by as much, else the highest half hour."""
         if self.now is None or len(self.inference) < ENOUGH_STEPS:
             return None
         values, least = [value for _at, value in self.inference], LEAST_RANGE * self.now.total
@@ -142,12 +123,10 @@ class Figures:
         return self.inference[peak]
 
     def _then(self, place: int, steps: int) -> dt.datetime:
-        """When the step at a place comes again: yesterday's steps, and once more the same behind them."""
         return self.inference[place % steps][0] + DAY * (1 + place // steps)
 
 
 def tide_figures(cluster: Cluster) -> Figures:
-    """The figures of a cluster by its clock, and the newest point of each card type."""
     asked: dict[str, Any] = {
         "cluster": cluster.pk,
         "now": cluster.clock(),
@@ -175,7 +154,6 @@ def tide_figures(cluster: Cluster) -> Figures:
 
 
 def _range(steps: Sequence[tuple[dt.datetime, int, int]]) -> DayRange:
-    """Of half hours (beginning, highest, lowest use); of equal ones the newest counts."""
     high_at, high, _low = max(steps, key=lambda step: (step[1], step[0]))
     low_at, _high, low = min(steps, key=lambda step: (step[2], -step[0].timestamp()))
     return DayRange(high, high_at, low, low_at)
@@ -186,7 +164,6 @@ def _share(card: str) -> float:
 
 
 def _moment(points: Sequence[TidePoint]) -> Moment | None:
-    """The sums over all card types; None where there is no card."""
     shares = [(point, _share(point.card)) for point in points]
     total = sum(point.total * share for point, share in shares)
     if not total:

@@ -1,5 +1,3 @@
-"""What the quota tree of a cluster shows, summed by the database: two queries, however many queues there are."""
-
 from collections import defaultdict
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
@@ -18,8 +16,6 @@ from tidesched_web.workloads.models import Gang
 
 
 class Place(NamedTuple):
-    """Where a queue hangs: service type, tenant (0 = the platform), and its project, else its business line."""
-
     service_type: str
     tenant: int
     project: int = 0
@@ -28,10 +24,7 @@ class Place(NamedTuple):
 
 @dataclass(slots=True)
 class PlaceSums:
-    """All queues of one place: how many, what they may use and what they use. Quotas in cards, use in milli-cards.
-
-    ``quota`` is the base, ``turned`` what tide plans add to it now (less than 0 where they take).
-    """
+    """Quotas in cards, use in milli-cards; ``quota`` is the base, ``turned`` what tide plans add to it now."""
 
     queues: int = 0
     quota: dict[str, int] = field(default_factory=dict)
@@ -53,12 +46,7 @@ class PlaceSums:
 
 @dataclass(slots=True)
 class TreeSums:
-    """The tree without its queues, as far as the reader sees it.
-
-    ``tenants``, ``projects`` and ``lines`` map ids to (slug, name); ``limits`` maps (service type, "tenant" or
-    "project", id) to its own quota; ``totals`` are of the whole cluster and only say how much is borrowed, from the
-    quota that the queues had in the newest session.
-    """
+    """``totals`` are of the whole cluster and only say how much is borrowed, from the quotas of the newest session."""
 
     tenants: dict[int, tuple[str, str]] = field(default_factory=dict)
     projects: dict[int, tuple[str, str, int]] = field(default_factory=dict)
@@ -164,7 +152,6 @@ def tree_queues(access: Access, cluster: Cluster) -> QuerySet[Queue]:
 
 
 def named_like(text: str) -> Q:
-    """Queues that, or whose owners, have this text in their name."""
     found = Q(name__icontains=text)
     for owner in _OWNERS:
         found |= Q(**{f"{owner}__name__icontains": text}) | Q(**{f"{owner}__slug__icontains": text})
@@ -183,12 +170,10 @@ def of_place(queues: QuerySet[Queue], place: Place) -> QuerySet[Queue]:
 
 
 def has_waiting() -> Q:
-    """A gang waits in the queue: who is starved is among these."""
     return Q(Exists(Gang.objects.filter(queue=OuterRef("pk"), needs=True, gone_at__isnull=True)))
 
 
 def uses_nothing() -> Q:
-    """The queue has a card quota of which nothing is in use or promised."""
     quota = CardQuota.objects.filter(queue=OuterRef("pk"), cards__gt=0)
     use = QueueUsage.objects.filter(Q(allocated__gt=0) | Q(inqueue__gt=0), queue=OuterRef("pk"))
     return Q(Exists(quota)) & ~Q(Exists(use))

@@ -1,5 +1,3 @@
-"""Usage of queues: now, with what is borrowed, and over time. Callers pass queues that their reader may see."""
-
 import datetime as dt
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
@@ -19,10 +17,7 @@ from tidesched_web.scheduling.usage_series import UsageRow
 
 
 class CardTotals(NamedTuple):
-    """One card type of a cluster, in milli-cards: what the nodes have, what inference may use, what training uses.
-
-    ``inference_unused``: what the inference queues leave of their quotas, each by itself.
-    """
+    """In milli-cards. ``inference_unused``: what the inference queues leave of their quotas, each by itself."""
 
     hardware: int
     inference_quota: int
@@ -97,7 +92,6 @@ ORDER BY queue_id, card
 
 
 def usage_now(queues: Sequence[Queue]) -> dict[int, dict[str, dict[str, float]]]:
-    """Queue id → card → quota, allocated, inqueue, elastic, borrowed, lent, in cards. Two queries."""
     found: dict[int, dict[str, dict[str, float]]] = {queue.pk: {} for queue in queues}
     by_id = {queue.pk: queue for queue in queues}
     totals = card_totals({queue.cluster_id for queue in queues}) if queues else {}
@@ -120,7 +114,6 @@ def usage_now(queues: Sequence[Queue]) -> dict[int, dict[str, dict[str, float]]]
 
 
 def allocated_of(queue_ids: Collection[int]) -> dict[int, dict[str, int]]:
-    """Queue id → card → milli-cards in use now; what is not in use is left out. One query."""
     found: dict[int, dict[str, int]] = {}
     rows = QueueUsage.objects.filter(queue_id__in=queue_ids).exclude(allocated=0)
     for queue, card, milli in rows.values_list("queue_id", "card", "allocated"):
@@ -129,10 +122,7 @@ def allocated_of(queue_ids: Collection[int]) -> dict[int, dict[str, int]]:
 
 
 def borrowed_and_lent(service_type: str, quota: int, allocated: int, total: CardTotals | None) -> tuple[int, int]:
-    """What a queue borrows and what it lends of one card type, in milli-cards: a queue does one of them at most.
-
-    ``quota`` is that of the newest session, as ``total`` is.
-    """
+    """In milli-cards; a queue does one of them at most. ``quota`` is that of the newest session, as ``total`` is."""
     if total is None:
         return 0, 0
     if service_type == ServiceType.TRAINING:
@@ -162,7 +152,6 @@ def card_totals(cluster_ids: Collection[int]) -> dict[tuple[int, str], CardTotal
 
 
 def usage_at(queue_ids: Collection[int], card: str | None, start: dt.datetime) -> list[UsageRow]:
-    """Where each queue × card stood at ``start``. One index look-up for each, in one query."""
     earlier = UsageChange.objects.filter(queue=OuterRef("queue"), card=OuterRef("card"), at__lte=start).order_by(
         "-at", "-id"
     )
@@ -181,7 +170,6 @@ def usage_at(queue_ids: Collection[int], card: str | None, start: dt.datetime) -
 def usage_changes(
     queue_ids: Collection[int], card: str | None, start: dt.datetime, end: dt.datetime, *, limit: int
 ) -> list[UsageRow]:
-    """The change points after ``start`` up to ``end``, at most ``limit`` of them, in order."""
     rows = UsageChange.objects.filter(queue_id__in=queue_ids, at__gt=start, at__lte=end)
     if card is not None:
         rows = rows.filter(card=card)
@@ -192,7 +180,7 @@ def usage_changes(
 _DEMAND = """
 SELECT (extract(isodow FROM at AT TIME ZONE %(zone)s)::int - 1) * 24 + extract(hour FROM at AT TIME ZONE %(zone)s)::int,
        percentile_cont(0.5) WITHIN GROUP (ORDER BY used), percentile_cont(0.9) WITHIN GROUP (ORDER BY used),
-       max(most), count(*)
+       max(most)
 FROM (SELECT at, sum(allocated_mean) AS used, sum(allocated_max) AS most FROM scheduling_usagerollup
       WHERE queue_id = ANY(%(queues)s) AND card = %(card)s AND step_seconds = 3600
         AND at > (SELECT max(at) FROM scheduling_usagerollup WHERE queue_id = ANY(%(queues)s) AND step_seconds = 3600)
@@ -208,18 +196,14 @@ class HourOfWeek(NamedTuple):
     p50: float
     p90: float
     most: float
-    weeks: int
 
 
-def demand_by_hour_of_week(
-    queue_ids: Collection[int], card: str, zone: str, *, weeks: int = 8
-) -> dict[int, HourOfWeek]:
-    """Hour of the week in ``zone`` (0 = Monday 00:00) → use in the newest ``weeks``; gaps of the record are absent."""
+def demand_by_hour_of_week(queue_ids: Collection[int], card: str, zone: str) -> dict[int, HourOfWeek]:
+    """Hour of the week in ``zone`` (0 = Monday 00:00) → use in the newest 8 weeks; gaps of the record are absent."""
     with connection.cursor() as cursor:
-        cursor.execute(_DEMAND, {"queues": sorted(queue_ids), "card": card, "zone": zone, "weeks": weeks})
+        cursor.execute(_DEMAND, {"queues": sorted(queue_ids), "card": card, "zone": zone, "weeks": 8})
         return {
-            hour: HourOfWeek(p50 / 1000, p90 / 1000, float(most) / 1000, count)
-            for hour, p50, p90, most, count in cursor.fetchall()
+            hour: HourOfWeek(p50 / 1000, p90 / 1000, float(most) / 1000) for hour, p50, p90, most in cursor.fetchall()
         }
 
 
@@ -242,7 +226,6 @@ class QuotaFit(NamedTuple):
 
 
 def quota_fits(queue: Queue, since: dt.datetime) -> dict[str, QuotaFit]:
-    """By card type, over the full hours since then. One query."""
     with connection.cursor() as cursor:
         cursor.execute(_FIT, [queue.pk, since])
         return {row[0]: QuotaFit(*row) for row in cursor.fetchall()}

@@ -1,5 +1,3 @@
-"""Sums of step functions: usage of several queues and cards as one series of points."""
-
 import datetime as dt
 from collections.abc import Iterable, Iterator
 from itertools import groupby
@@ -39,12 +37,7 @@ _PARTS = 720_720
 def summed(
     standing: Iterable[UsageRow], changes: Iterable[UsageRow], *, physical: bool = False
 ) -> Iterator[UsagePoint]:
-    """The sum at its change points. ``standing`` holds the values at the start, ``changes`` what follows, in order.
-
-    ``physical``: a slice or share counts as its part of a board, since slices and cards are not the same thing.
-    Sums are kept as whole fractions of milli-cards, so nothing drifts. A point that changes nothing is left out.
-    O(rows).
-    """
+    """Sums are whole fractions of milli-cards: nothing drifts. ``physical``: a slice counts as its part of a board."""
     now: dict[tuple[int, str], tuple[int, int, int, int]] = {}
     total = list(_NOTHING)
     last: tuple[int, ...] | None = None
@@ -64,7 +57,6 @@ def summed(
 def resampled(
     points: Iterable[UsagePoint], start: dt.datetime, end: dt.datetime, step: dt.timedelta
 ) -> Iterator[UsagePoint]:
-    """What the step function says at ``start``, ``start + step``, …; before its first point there is a gap, not 0."""
     waiting = iter(points)
     current: UsagePoint | None = None
     following = next(waiting, None)

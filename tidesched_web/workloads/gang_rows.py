@@ -1,5 +1,3 @@
-"""What a gang's row says, worked out from a snapshot and what a session decided; no database here."""
-
 import datetime as dt
 from collections import defaultdict
 from collections.abc import Mapping
@@ -38,8 +36,6 @@ class PodValues(msgspec.Struct, frozen=True):
 
 
 class GangValues(msgspec.Struct, frozen=True):
-    """The columns of a ``Gang`` that follow the cluster, without those that remember (since, started, ended)."""
-
     uid: str
     queue_name: str
     service_type: str
@@ -77,7 +73,6 @@ def moment(seconds: float) -> dt.datetime:
 
 
 def uid_of(group: PodGroup) -> str:
-    """What distinguishes a gang's row from others: its uid, else what is in its place."""
     return _short(group.uid or group.key)
 
 
@@ -102,11 +97,7 @@ def look(
     states: Mapping[str, str],
     spared: Mapping[str, float] | None = None,
 ) -> dict[str, Seen]:
-    """Every gang of the snapshot. ``sent``: the decisions went to the cluster, so phases are as after the session.
-
-    ``states``: what each gang's row said before, by uid. ``spared``: until when gangs are no victims, by lasting name
-    or key (`engine.cooldowns`).
-    """
+    """``sent``: the decisions went to the cluster, so phases are as after the session."""
     outcomes = {outcome.name: outcome for outcome in result.podgroups}
     reasons = {reason.podgroup: reason for reason in result.reasons}
     evicted = {eviction.pod for eviction in result.evictions} if sent else set()
@@ -144,7 +135,6 @@ def _falls(group: PodGroup, pods: list[Pod], evicted: set[str]) -> bool:
 
 
 def _spared_until(group: PodGroup, spared: Mapping[str, float]) -> dt.datetime | None:
-    """The end of the gang's cool-down, by its own key or the lasting name of what comes back under a new PodGroup."""
     if not spared:
         return None
     until = max((spared[name] for name in (group.key, lasting_name(group)) if name in spared), default=None)
@@ -213,7 +203,6 @@ def _values(
 
 
 def _cards(group: PodGroup, outcome: GangOutcome) -> Mapping[str, int]:
-    """Milli-cards by type; without pods what the PodGroup asks for."""
     return outcome.cards or {first_of(names): milli for names, milli in group.card_request.items()}
 
 

@@ -1,5 +1,3 @@
-"""Gangs as last seen, their pods and what happened to them."""
-
 import datetime as dt
 
 from django.db import models
@@ -41,10 +39,7 @@ WAITS_FROM = models.Case(
 
 
 class Gang(models.Model):
-    """A PodGroup as last seen. Times are of the cluster's clock unless they say wall.
-
-    ``cards`` maps card names (``A|B`` for a choice) to counts, for the whole gang; ``reason_*`` say why it waits.
-    """
+    """The cluster's clock unless it says wall. ``cards`` maps card names (``A|B`` for a choice) to counts."""
 
     cluster = models.ForeignKey(Cluster, on_delete=models.CASCADE, related_name="gangs")
     namespace = models.CharField(max_length=63)
@@ -136,13 +131,7 @@ class ReasonFigures(models.Model):
 
 
 class GangRemedy(models.Model):
-    """What would help a waiting gang, worked out outside of the sessions over the input of one of them.
-
-    It holds for ``basis``, the figures of the reason that it was worked out for (`remedies.holds`).
-    ``remedy`` None = no single change that was tried helps; ``starts`` = with it the gang starts, else it is admitted.
-    ``until`` (cluster's clock): when it is expected to go on by itself, with the cause in ``until_why``.
-    ``session_id`` and ``number`` name the session, ``at`` is its time on the cluster's clock, ``worked_out_at`` wall.
-    """
+    """Holds for ``basis``. ``starts``: with it the gang starts, else it is admitted."""
 
     gang = models.OneToOneField(Gang, on_delete=models.CASCADE, primary_key=True, related_name="worked_out")
     basis = models.JSONField(default=dict)

@@ -1,8 +1,5 @@
-"""Of which session the figures of waiting gangs are: those of one cluster are of one session, so that they agree.
-
-Figures such as free cards move in nearly every session. They are written every `EVERY`, of all gangs at once, and in
-any session that writes the row of a waiting gang, as long as no more than `MOST_BETWEEN` others have moved. Beyond that
-the row says that it is newer than the others.
+"""Figures of waiting gangs are of one session, so that they agree: written every `EVERY`, and with the row of any gang
+as long as no more than `MOST_BETWEEN` others have moved; beyond that the row says that it is newer.
 """
 
 import datetime as dt
@@ -26,23 +23,19 @@ class AsOf(NamedTuple):
 
 
 def document_of(reason: Reason | None) -> dict[str, Any]:
-    """The figures of a reason as a gang's row keeps them."""
     return numbers_of(reason) if reason else {}
 
 
 def with_figures(gangs: QuerySet[Gang]) -> QuerySet[Gang]:
-    """Each row also says of which session the figures of all are (``all_number``, ``all_at``), in the same query."""
     return gangs.annotate(all_number=F("cluster__reason_figures__number"), all_at=F("cluster__reason_figures__at"))
 
 
 def of_all(gang: Gang) -> AsOf | None:
-    """The session that the figures of all waiting gangs are of, by a row that came through `with_figures`."""
     number, at = gang.all_number, gang.all_at  # type: ignore[attr-defined]  # annotated by the selector
     return AsOf(number, at) if number is not None else None
 
 
 def as_of(gang: Gang) -> AsOf | None:
-    """The session that the figures of this gang are of, by a row that came through `with_figures`; None: not known."""
     everybody = of_all(gang)
     if gang.figures_number is None or gang.figures_at is None:
         return everybody
@@ -51,6 +44,5 @@ def as_of(gang: Gang) -> AsOf | None:
 
 
 def newer_than_others(gang: Gang) -> AsOf | None:
-    """The session of a gang's figures where those of the other gangs are of an earlier one."""
     own, everybody = as_of(gang), of_all(gang)
     return own if everybody is not None and own != everybody else None

@@ -1,5 +1,3 @@
-"""Writing the figures of waiting gangs, and of which session they are; `reason_figures` says when."""
-
 import datetime as dt
 from collections.abc import Mapping
 from typing import Any
@@ -24,7 +22,6 @@ def write(
     figures: Mapping[int, tuple[dict[str, Any], str]], *, number: int, at: dt.datetime, session_id: int,
     wall_at: dt.datetime,
 ) -> None:  # fmt: skip
-    """Write figures and sentences of these gangs (by id) and nothing else. One statement."""
     require_transaction()
     if not figures:
         return
@@ -35,7 +32,6 @@ def write(
 
 
 def say(*, cluster_id: int, number: int, at: dt.datetime) -> None:
-    """The figures of all waiting gangs of the cluster are of this session. One statement."""
     require_transaction()
     ReasonFigures.objects.bulk_create(
         [ReasonFigures(cluster_id=cluster_id, number=number, at=at)],

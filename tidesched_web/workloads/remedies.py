@@ -1,8 +1,3 @@
-"""When what was worked out for a waiting gang still holds: while the figures that it rests on say so.
-
-A remedy is worked out outside of the sessions (`scheduling.remedies`): the gang may meanwhile wait for another reason.
-"""
-
 import datetime as dt
 from collections.abc import Mapping
 from typing import Any
@@ -15,17 +10,11 @@ _FIGURES = ("resource", "requested", "field", "limit", "short")
 
 
 def basis(code: str, numbers: Mapping[str, Any]) -> dict[str, Any]:
-    """The figures that an answer rests on: what the gang asks for, of how much, and how much of it is missing."""
     return {"code": code} | {name: numbers[name] for name in _FIGURES if numbers.get(name) is not None}
 
 
 def holds(found: GangRemedy, code: str, numbers: Mapping[str, Any], now: dt.datetime) -> bool:
-    """Whether an answer is still one to this reason.
-
-    A gang that holds the cards already does not come before this one any more.
-    More quota is counted from what was missing. What else helped still does where less is missing now, and where
-    nothing helped nothing does where more is missing; the other way round it has to be worked out again.
-    """
+    """More quota is counted from what was missing; other help still helps where less is missing."""
     then, today = dict(found.basis), basis(code, numbers)
     was, now_missing = then.pop("short", None), today.pop("short", None)
     if now - found.worked_out_at > KEPT or then != today or (was is None) != (now_missing is None):
@@ -40,10 +29,7 @@ def holds(found: GangRemedy, code: str, numbers: Mapping[str, Any], now: dt.date
 
 
 def remedy_of(gang: Gang, now: dt.datetime) -> GangRemedy | None:
-    """What was worked out for a gang, where the gang waits and it still holds.
-
-    Read through `remedy_selectors.with_remedies`: the end of a gang that is over is no remedy any more.
-    """
+    """Through `remedy_selectors.with_remedies`: the end of a gang that is over is no remedy any more."""
     found: GangRemedy | None = getattr(gang, "worked_out", None)
     if found is None or not gang.needs:
         return None

@@ -1,5 +1,3 @@
-"""For which waiting gangs a remedy is due."""
-
 import datetime as dt
 from collections.abc import Iterator, Sequence
 from itertools import zip_longest
@@ -17,11 +15,7 @@ _FIELDS = ("namespace", "name", "needs", "reason_code", "reason_numbers", "waiti
 
 
 def with_remedies(gangs: QuerySet[Gang]) -> QuerySet[Gang]:
-    """Each row also has what was worked out for it, as `remedies.remedy_of` reads it, in the same query.
-
-    ``named_holds``: whether the gang that its remedy names (``remedy.gang``) still holds cards, or a promise of them. A
-    later gang of the same name is another one.
-    """
+    """``named_holds``: whether the gang that its remedy names still holds cards; a later one of the name is another."""
     part = "split_part(%(expressions)s ->> 'gang', '/', {})".format
     namespace, name = (
         Func(OuterRef("worked_out__remedy"), template=part(number), output_field=TextField()) for number in (1, 2)
@@ -39,11 +33,6 @@ def with_remedies(gangs: QuerySet[Gang]) -> QuerySet[Gang]:
 
 
 def due_gangs(cluster_id: int, now: dt.datetime, *, first: Sequence[int] = ()) -> list[Gang]:
-    """Gangs of a cluster in the order in which remedies are to be worked out. Three queries of at most 200 rows.
-
-    First those without an answer that holds, the newest and the longest waiting in turn; then the oldest answers.
-    ``first``: ids of gangs whose pages are open; they come before all others, unless their answer holds.
-    """
     waiting = Gang.objects.filter(cluster_id=cluster_id, needs=True, gone_at__isnull=True).exclude(reason_code="")
     waiting = with_remedies(waiting).only(*_FIELDS, "worked_out")
     without = waiting.filter(worked_out__isnull=True)

@@ -1,5 +1,3 @@
-"""Writing what would help waiting gangs."""
-
 import datetime as dt
 from typing import Any
 
@@ -49,7 +47,6 @@ def keep_remedy(
     return True
 
 
-def drop_stale(*, cluster_id: int) -> int:
-    """Delete the answers of gangs that do not wait any more, and those that are too old to be shown."""
+def drop_stale(*, cluster_id: int) -> None:
     over = Q(gang__needs=False) | Q(worked_out_at__lt=timezone.now() - KEPT)
-    return GangRemedy.objects.filter(over, gang__cluster_id=cluster_id).delete()[0]
+    GangRemedy.objects.filter(over, gang__cluster_id=cluster_id).delete()

@@ -1,5 +1,3 @@
-"""Gangs that a caller may see: those in the queues of their tenants, and misdirected ones of their namespaces."""
-
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -56,10 +54,7 @@ def _misdirected(access: Access) -> Q:
 
 
 def with_own_queue(gangs: QuerySet[Gang], access: Access) -> QuerySet[Gang]:
-    """Each row also says ``own_queue``: whether the figures of its queue are for the caller. An unknown queue has none.
-
-    See `sight.shown_reason`.
-    """
+    """Whether the figures of its queue are for the caller (`sight.shown_reason`). An unknown queue has none."""
     own: Value | Case = Value(True)
     if not access.everything:
         mine = Q(queue__isnull=True) | Q(queue__tenant_id__in=access.tenant_ids)
@@ -68,10 +63,7 @@ def with_own_queue(gangs: QuerySet[Gang], access: Access) -> QuerySet[Gang]:
 
 
 def with_granted(gangs: QuerySet[Gang], access: Access) -> QuerySet[Gang]:
-    """Each row also carries ``granted``: names of the caller's queues that its namespace may use, in the same query.
-
-    Where a cluster has no grant at all every namespace may use every queue.
-    """
+    """Where a cluster has no grant at all every namespace may use every queue."""
     queues = Queue.objects.filter(cluster=OuterRef("cluster"))
     if not access.everything:
         queues = queues.filter(tenant_id__in=access.tenant_ids)
@@ -90,7 +82,6 @@ def timeline_of(gang: Gang) -> QuerySet[GangEvent]:
 
 
 def visible_gang_keys(access: Access, cluster_ids: Iterable[int], keys: Iterable[str]) -> set[tuple[int, str]]:
-    """Which of these gangs (``namespace/name``) the caller may see anything of, as (cluster, key). One query."""
     wanted = set(keys)
     parts = [key.partition("/") for key in wanted]
     rows = (
@@ -109,8 +100,6 @@ def visible_gang_keys(access: Access, cluster_ids: Iterable[int], keys: Iterable
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """Who waits: the gangs that were asked for, and how many there are of each reason, the most frequent first."""
-
     gangs: list[Gang]
     by_reason: list[dict[str, Any]]
 
@@ -125,14 +114,12 @@ def waiting_gangs(access: Access, cluster: Cluster) -> QuerySet[Gang]:
 
 
 def holding_gangs(access: Access, cluster: Cluster, card: str, queue: str = "") -> QuerySet[Gang]:
-    """Gangs in sight that hold cards of this type, or a promise of them; ``queue``: of this queue alone."""
     held = (GangState.ADMITTED, GangState.RUNNING)
     gangs = visible_gangs(access).filter(cluster=cluster, gone_at__isnull=True, state__in=held, cards__has_key=card)
     return gangs.filter(queue_name=queue) if queue else gangs
 
 
 def spared_gangs(access: Access, cluster: Cluster) -> QuerySet[Gang]:
-    """Gangs in sight that reclaim does not evict now: their cool-down runs, or the cluster refused their eviction."""
     gangs = visible_gangs(access).filter(cluster=cluster, gone_at__isnull=True, spared_until__gt=cluster.clock())
     return gangs.order_by("spared_until", "id")
 
@@ -142,7 +129,6 @@ BY_NEED = ("rank", "waits_from", "-submitted_at", "-id")
 
 
 def by_need(gangs: QuerySet[Gang]) -> QuerySet[Gang]:
-    """With the keys of the order `BY_NEED`: who waits, the longest wait first, then who runs, then who is over."""
     return gangs.annotate(rank=RANK, waits_from=WAITS_FROM)
 
 
@@ -159,10 +145,6 @@ def longest_waiting(access: Access, cluster: Cluster, rows: int) -> Waiting:
 
 
 def gangs_of_queue(queue: Queue, *, limit: int = 200) -> list[Gang]:
-    """The gangs of a queue that are not over: those who wait in their order, then the others. One query.
-
-    Each says of which session its figures are.
-    """
     gangs = with_figures(Gang.objects.filter(queue=queue, gone_at__isnull=True).exclude(state__in=TERMINAL_GANG_STATES))
     return list(gangs.defer("manifest").order_by("-needs", "position", "waiting_since", "id")[:limit])
 
@@ -174,7 +156,6 @@ def live_gangs(cluster: Cluster, queue_names: Iterable[str]) -> dict[str, int]:
 
 
 def newest_gang_id(access: Access, cluster: Cluster, key: str) -> int | None:
-    """The row of ``namespace/name`` that was submitted last, if the caller sees it."""
     namespace, _, name = key.partition("/")
     gangs = visible_gangs(access).filter(cluster=cluster, namespace=namespace, name=name)
     return gangs.order_by("-submitted_at", "-id").values_list("pk", flat=True).first()
@@ -196,13 +177,13 @@ class HeldCard(NamedTuple):
 
 
 def pods_on_nodes(access: Access, cluster: Cluster, nodes: Iterable[str]) -> list[HeldCard]:
-    """The pods that hold cards of these nodes, those that name their cards first. One query."""
     rows = GangPod.objects.filter(
         gang__cluster=cluster, gang__gone_at__isnull=True, node__in=list(nodes), phase__in=("Pending", "Running")
     ).exclude(card="")
     own: Any = Value(True)
     if not access.everything:
-        own = _is_in(rows.filter(gang__in=visible_gangs(access).filter(cluster=cluster)))
+        seen = rows.filter(gang__in=visible_gangs(access).filter(cluster=cluster))
+        own = Exists(seen.filter(pk=OuterRef("pk")))
     found = rows.annotate(own=own, places=Cast("card_indices", TextField())).values_list(
         *("node", "card", "card_milli", "places", "leaving", "own"),
         *("gang_id", "gang__namespace", "gang__name", "gang__service_type"),
@@ -213,7 +194,6 @@ def pods_on_nodes(access: Access, cluster: Cluster, nodes: Iterable[str]) -> lis
 
 
 def with_free_cards(nodes: QuerySet[Node], cluster: Cluster, card: str = "") -> QuerySet[Node]:
-    """Nodes of a cluster with ``free``: the milli-cards that no pod holds, of one type or of all; in the same query."""
     bound = [card, card, cluster.pk, card, card]
     free = RawSQL(_FREE_MILLI, bound, output_field=BigIntegerField())  # noqa: S611 - bound
     return nodes.annotate(free=free)
@@ -225,12 +205,7 @@ def free_milli(cards: Iterable[tuple[str, float]], pods: Iterable[HeldCard], car
     return max(0, round(1000 * there) - used)
 
 
-def _is_in(own: QuerySet[GangPod]) -> Exists:
-    return Exists(own.filter(pk=OuterRef("pk")))
-
-
 def with_steps(gangs: QuerySet[Gang]) -> QuerySet[Gang]:
-    """Gangs with their timelines as rows ``[{kind, at, detail, reclaim_id}]``, newest first, in the same query."""
     steps = GangEvent.objects.filter(gang=OuterRef("pk")).order_by("-at", "-id")
     row = JSONObject(kind="kind", at="at", detail="detail", reclaim_id="reclaim_id")
     return gangs.annotate(step_rows=ArraySubquery(steps.values(row=row)[:300]))

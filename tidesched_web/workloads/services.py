@@ -1,5 +1,3 @@
-"""Writing gangs, their pods and their timelines: only what changed since the last session."""
-
 import datetime as dt
 from collections.abc import Iterable, Mapping
 
@@ -62,10 +60,7 @@ class _Known(msgspec.Struct):
 
 
 class GangRecorder:
-    """Keeps what the tables of one cluster say, so that a session writes differences only.
-
-    Used by the one holder of the cluster's lease; another process loads it anew (:meth:`load`).
-    """
+    """Used by the one holder of the cluster's lease; another process loads it anew (:meth:`load`)."""
 
     def __init__(self, *, cluster_id: int) -> None:
         self.cluster_id = cluster_id
@@ -77,7 +72,6 @@ class GangRecorder:
         self._newer = True  # some rows have figures of a later session
 
     def load(self) -> None:
-        """Read what the tables say; the first session then compares every gang with its row."""
         self._known, self._left = {}, LeftGangs()
         self._figures_at, self._said_at, self._newer = None, None, True
         rows = Gang.objects.filter(cluster_id=self.cluster_id).defer("manifest", "reason_numbers", "reason_message")
@@ -106,7 +100,6 @@ class GangRecorder:
             self._left.note(gang.key, _as_left(known[pk], at=ended.get(pk, gang.gone_at), wall_at=gang.gone_at))
 
     def _load_losses(self, known: Iterable[_Known]) -> None:
-        """When and by which reclaim the gangs lost their cards that have not come back yet."""
         lost = {one.id: one for one in known if one.state == GangState.RECLAIMED}
         events = GangEvent.objects.filter(gang_id__in=lost, kind=GangEventKind.RECLAIMED).order_by("id")
         for gang_id, at, reclaim_id in events.values_list("gang_id", "at", "reclaim_id") if lost else ():
@@ -116,7 +109,6 @@ class GangRecorder:
         return {uid: known.state for uid, known in self._known.items()}
 
     def reason_since(self, uid: str, code: str) -> dt.datetime | None:
-        """Since when the gang waits for ``code``; None when its row names another reason."""
         known = self._known.get(uid)
         return known.reason_since if known is not None and known.reason_code == code else None
 
@@ -134,12 +126,7 @@ class GangRecorder:
         reclaim_of: dict[str, int],
         spared: Mapping[str, float] | None = None,
     ) -> int:
-        """Write what changed; returns how many gangs did. In the caller's transaction.
-
-        Figures of reasons that moved alone are written as `reason_figures` says: those of all are of one session.
-        ``reclaim_of``: the reclaim that felled a gang in this session, by the gang's key. ``spared``: see
-        `gang_rows.look`.
-        """
+        """In the caller's transaction. ``reclaim_of``: by the gang's key, what felled it in this session."""
         require_transaction()
         seen = look(snapshot, result, sent=sent, states=self.states(), spared=spared)
         present = {gang.values.uid for gang in seen.values()}
@@ -167,10 +154,6 @@ class GangRecorder:
         self.written += [self._named(gang) for gang in moved]
         return len(self.written) + len(gone)
 
-    def forget(self) -> None:
-        """After a transaction that was rolled back: what is remembered is not in the tables."""
-        self.load()
-
     def _has_moved(self, gang: Seen) -> bool:
         known = self._known[gang.values.uid]
         return gang.reason is not None and known.figures != (gang.reason.numbers, gang.reason.message)
@@ -178,10 +161,7 @@ class GangRecorder:
     def _write_figures(
         self, moved: list[Seen], *, told: bool, number: int, at: dt.datetime, wall_at: dt.datetime, session_id: int
     ) -> list[Seen]:
-        """Write the figures that moved, of all or of none; returns those that were written.
-
-        ``told``: the session has written rows of waiting gangs, with its own figures.
-        """
+        """Of all or of none. ``told``: the session has written rows of waiting gangs, with its own figures."""
         due = self._figures_at is None or wall_at - self._figures_at >= reason_figures.EVERY
         if moved and not due and not (told and len(moved) <= reason_figures.MOST_BETWEEN):
             self._newer = self._newer or told
@@ -203,7 +183,6 @@ class GangRecorder:
         return moved
 
     def _named(self, gang: Seen) -> Gang:
-        """As much of its row as an event says."""
         values, group = gang.values, gang.group
         return Gang(
             pk=self._known[values.uid].id, cluster_id=self.cluster_id, namespace=group.namespace,
@@ -219,7 +198,6 @@ class GangRecorder:
         self._left.forget_old(wall_at)
 
     def _new(self, key: str, gang: Seen) -> tuple[_Known, list[TimelineEntry]]:
-        """A gang without a row: one that is new, or one that comes back under a new PodGroup with its story."""
         known = _Known(0, key, None, "", "", "", None, None, None, None, None, None, None, False, False, {})
         self._known[gang.values.uid] = known
         left = self._left.take(gang.group, running_at=gang.running_at)
@@ -386,10 +364,7 @@ def _of_row(gang: Gang, owner_uid: str | None) -> _Known:
 
 
 def _waits_since(known: _Known, values: GangValues, at: dt.datetime) -> dt.datetime | None:
-    """Since when a gang waits: since it lost its cards or wanted more of them, else since it was submitted.
-
-    That is not its place in the queue, which a gang keeps that was evicted.
-    """
+    """Not its place in the queue, which a gang keeps that was evicted."""
     if values.state == GangState.RECLAIMED and known.state != GangState.RECLAIMED:
         return at
     if not values.needs and values.state not in (GangState.WAITING, GangState.RECLAIMED):
@@ -421,7 +396,6 @@ def note_fall(
 
 
 def delete_gone(*, cluster_id: int, keep: int, limit: int) -> int:
-    """Delete gangs that left the cluster beyond the ``keep`` newest of them; returns how many."""
     ids = list(
         Gang.objects.filter(cluster_id=cluster_id, gone_at__isnull=False)
         .order_by("-gone_at")
@@ -434,7 +408,6 @@ def delete_gone(*, cluster_id: int, keep: int, limit: int) -> int:
 
 
 def trim_timelines(*, cluster_id: int, keep: int, limit: int = 500) -> int:
-    """Shorten timelines of more than ``keep`` points to the newest ones; returns how many points were deleted."""
     deleted = 0
     longest = (
         GangEvent.objects.filter(gang__cluster_id=cluster_id)

@@ -1,5 +1,3 @@
-"""What of a gang's reason a reader may see who does not see every queue."""
-
 import re
 from collections.abc import Collection, Mapping
 from typing import Any
@@ -8,10 +6,7 @@ from typing import Any
 def reason_within_sight(
     numbers: Mapping[str, Any], message: str, queue_names: Collection[str] | None
 ) -> tuple[dict[str, Any], str]:
-    """Figures and sentence without the names of gangs in other tenants' queues; the amounts stay.
-
-    ``queue_names`` are the reader's queues in that cluster; None sees everything.
-    """
+    """Without the names of gangs in other tenants' queues; the amounts stay. None sees everything."""
     shown = dict(numbers)
     holders = numbers.get("holders")
     if queue_names is None or not holders:
@@ -38,11 +33,7 @@ _AS_WRITTEN = frozenset(
 def shown_reason(
     code: str, numbers: Mapping[str, Any], message: str, *, own_queue: bool, queue_names: Collection[str] | None
 ) -> tuple[dict[str, Any], str]:
-    """Figures and sentence of a gang's reason as the reader may see them.
-
-    ``own_queue`` is False for a gang of the reader's namespace that was sent to a queue of another tenant: how much
-    that queue may use, uses and has promised is not for them.
-    """
+    """Not ``own_queue``: how much a queue of another tenant may use, uses and has promised is not for the reader."""
     if own_queue:
         return reason_within_sight(numbers, message, queue_names)
     shown = {name: value for name, value in numbers.items() if name in _OF_THE_GANG}
@@ -55,10 +46,6 @@ def shown_remedy(
     queue_names: Collection[str] | None,
     own_gangs: Collection[tuple[int, str]],
 ) -> dict[str, Any]:
-    """What would help, without names and amounts of other tenants' queues and gangs.
-
-    ``own_gangs`` are the gangs (cluster id, ``namespace/name``) among those it names that the reader may see.
-    """
     shown = dict(remedy)
     if queue_names is None:
         return shown

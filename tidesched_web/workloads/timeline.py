@@ -1,5 +1,3 @@
-"""Which points a session adds to a gang's timeline."""
-
 import datetime as dt
 from typing import Any
 
@@ -16,11 +14,7 @@ MOST = 2000
 
 
 class LeftGang(msgspec.Struct, frozen=True):
-    """What is kept of a gang that had cards. ``at`` and ``lost_at``: cluster's clock; ``wall_at``: when it left.
-
-    ``ran_at``: when it began to run; ``lost_at`` and ``reclaim_id``: when and by which reclaim it was evicted;
-    ``spared_until``: the end of the cool-down after that.
-    """
+    """``at`` and ``lost_at``: cluster's clock; ``wall_at``: when it left."""
 
     owner_uid: str
     at: dt.datetime
@@ -47,7 +41,6 @@ class LeftGangs:
             del self._by_key[next(iter(self._by_key))]
 
     def forget_old(self, wall_at: dt.datetime) -> None:
-        """Drop those that left too long ago. O(dropped)."""
         while self._by_key:
             key = next(iter(self._by_key))
             if wall_at - self._by_key[key].wall_at < LASTS:
@@ -55,10 +48,7 @@ class LeftGangs:
             del self._by_key[key]
 
     def take(self, group: PodGroup, *, running_at: dt.datetime | None) -> LeftGang | None:
-        """What ``group`` goes on from; None for another gang of the name, which ends what was kept under it.
-
-        ``running_at``: since when its pods run. Pods that ran on while their PodGroup was made anew restarted nothing.
-        """
+        """None for another gang of the name. Pods that ran on while their PodGroup was made anew restarted nothing."""
         left = self._by_key.pop(group.key, None)
         if left is None or not goes_on(group, owner_uid=left.owner_uid, at=left.at.timestamp()):
             return None
@@ -70,10 +60,7 @@ MOST_MESSAGE = 1000
 
 
 class TimelineEntry(msgspec.Struct, frozen=True):
-    """One new point; ``at`` None = the session's time.
-
-    ``by_reclaim``: by the reclaim of this session; ``reclaim_id``: by an earlier one.
-    """
+    """``at`` None = the session's time; ``by_reclaim``: by the reclaim of this session."""
 
     kind: GangEventKind
     detail: dict[str, Any] = {}
@@ -93,7 +80,6 @@ def reason_detail(reason: Reason) -> dict[str, Any]:
 def entries(
     gang: Seen, *, was_state: str, was_phase: str, was_reason: str, was_promised: bool, was_running: bool
 ) -> list[TimelineEntry]:
-    """What changed from the row as it was (empty strings for a gang that is new) to how it is seen now."""
     values, found = gang.values, []
     if not was_state:
         found.append(TimelineEntry(GangEventKind.SUBMITTED, {"queue": values.queue_name}, at=values.submitted_at))

@@ -1,11 +1,9 @@
-"""Who waits for a card type now, and who waited at a moment of the past, and why."""
-
 import datetime as dt
 from collections.abc import Collection
 from typing import Any
 
 from django.db import connection
-from django.db.models import OuterRef, Q, QuerySet, Subquery
+from django.db.models import OuterRef, Q, Subquery
 from django.db.models.functions import JSONObject
 
 from tidesched_web.clusters.models import Cluster
@@ -22,17 +20,14 @@ _TELLING = (
 def waited_then(
     access: Access, cluster: Cluster, *, session_id: int, now: dt.datetime, started_at: dt.datetime, rows: int
 ) -> list[Gang]:
-    """Gangs that the session left waiting, the longest wait for one reason first. One query.
-
-    Each carries ``step`` ``{kind, at, detail}``, its newest telling step up to the session (``now`` on the cluster's
-    clock, ``started_at`` wall time), and ``own_queue`` (`selectors.with_own_queue`).
-    """
+    """The longest wait for one reason first; ``step``: its newest telling step up to the session."""
     steps = GangEvent.objects.filter(gang=OuterRef("pk"), session_id__lte=session_id, kind__in=_TELLING)
     step = JSONObject(kind="kind", at="at", detail="detail")
     there = Q(gone_at__isnull=True) | Q(gone_at__gt=started_at)
     gangs = visible_gangs(access).filter(there, cluster=cluster, submitted_at__lte=now).defer("manifest")
-    newest = Subquery(steps.order_by("-id").values(row=step)[:1])
-    return list(with_own_queue(_left_waiting(gangs.annotate(step=newest)), access)[:rows])
+    newest: Any = gangs.annotate(step=Subquery(steps.order_by("-id").values(row=step)[:1]))
+    waiting = newest.filter(step__kind=GangEventKind.REASON).order_by("step__at", "id")
+    return list(with_own_queue(waiting, access)[:rows])
 
 
 _BY_CARD = """
@@ -46,17 +41,10 @@ GROUP BY 1, 2, 3 ORDER BY 1, 2, 4 DESC, 3
 
 
 def reasons_by_card(queue_ids: Collection[int]) -> dict[tuple[int, str], dict[str, int]]:
-    """(queue id, card) → reason → how many gangs of these queues (in sight) wait for it now. One query.
-
-    A gang that takes one of several card types is counted for each of them.
-    """
+    """A gang that takes one of several card types is counted for each of them."""
     found: dict[tuple[int, str], dict[str, int]] = {}
     with connection.cursor() as cursor:
         cursor.execute(_BY_CARD, [sorted(queue_ids)])
         for queue, card, reason, gangs in cursor.fetchall():
             found.setdefault((queue, card), {})[reason] = gangs
     return found
-
-
-def _left_waiting(gangs: QuerySet[Any]) -> QuerySet[Gang]:
-    return gangs.filter(step__kind=GangEventKind.REASON).order_by("step__at", "id")

@@ -23,6 +23,7 @@ from tests.waiting import until
 from tests.web.pipeline.stage import NAMESPACE_NAME, Stage
 from tidesched_web.accounts.models import User
 from tidesched_web.changes import impact, impact_day
+from tidesched_web.changes.impact_sight import within_sight
 from tidesched_web.clusters.kubernetes import manifests
 from tidesched_web.clusters.kubernetes.paths import JOB
 from tidesched_web.common import alive
@@ -191,10 +192,10 @@ def test_a_stranger_gets_counts(stage: Stage) -> None:
     one_waits_for_quota(stage)
     told = asked(stage, objects(train=(8, 16), serve=(16, 0)))
     tenant = stage.cluster.queues.get(name="train").tenant_id
-    owner = impact.within_sight(told, Access("owner", tenant_ids=frozenset([tenant])), stage.cluster.pk)
+    owner = within_sight(told, Access("owner", tenant_ids=frozenset([tenant])), stage.cluster.pk)
     assert [row["gang"] for row in owner["gangs_run"]] == ["work/two"]
     assert owner["hidden"] == {}
-    stranger = impact.within_sight(told, Access("stranger"), stage.cluster.pk)
+    stranger = within_sight(told, Access("stranger"), stage.cluster.pk)
     assert stranger["gangs_run"] == []
     assert stranger["hidden"]["gangs_run"] == 1
     assert stranger["flood"]["after"]["claims"] == {}

@@ -1,7 +1,6 @@
 """`tenants`, `projects` and `business-lines`: who the cards are for."""
 
-from collections.abc import Callable
-from typing import Any, ClassVar
+from typing import Any
 
 import django_filters
 from django.db.models import Prefetch, QuerySet
@@ -69,10 +68,6 @@ class Owners(ReadView):
     scopes = (Scope.QUOTA_READ,)
     write_scopes = (Scope.QUOTA_WRITE,)
     etag = True
-    # How the services call such a row, and those that rename and delete it.
-    named: ClassVar[str]
-    renames: ClassVar[Callable[..., bool]]
-    deletes: ClassVar[Callable[..., None]]
 
     def edit(self, request: Request, row: Tenant | Project, wanted: dict[str, Any]) -> Response:
         """Rename; with ``quota`` it is a change of the cluster's tree."""
@@ -83,7 +78,7 @@ class Owners(ReadView):
 
     @write
     def rename(self, request: Request, row: Any, wanted: dict[str, Any]) -> Response:
-        type(self).renames(**self._act(request, row), **wanted)
+        services.update_owner(**self._act(request, row), **wanted)
         return self.changed(row)
 
     @write
@@ -91,7 +86,7 @@ class Owners(ReadView):
         """Delete it, and say what went along."""
         wanted = self.said(request)
         along = [] if isinstance(row, BusinessLine) else dependents_of(row)
-        type(self).deletes(**self._act(request, row), **wanted)
+        services.delete_owner(**self._act(request, row), **wanted)
         return deleted(along)
 
     def said(self, request: Request) -> dict[str, Any]:
@@ -102,7 +97,7 @@ class Owners(ReadView):
         return {*super().known_parameters(), *(("reason",) if self.action == "destroy" else ())}
 
     def _act(self, request: Request, row: Any) -> dict[str, Any]:
-        return {self.named: row, "version": expected_version(request), "actor": self.access.actor}
+        return {"owner": row, "version": expected_version(request), "actor": self.access.actor}
 
 
 class TenantFilters(django_filters.FilterSet):
@@ -115,7 +110,6 @@ class TenantFilters(django_filters.FilterSet):
 class Tenants(Owners):
     """Tenants that the caller belongs to."""
 
-    named, renames, deletes = "tenant", staticmethod(services.update_tenant), staticmethod(services.delete_tenant)
     model = Tenant
     serializer_class = TenantDocument
     filterset_class = TenantFilters
@@ -209,7 +203,6 @@ class ProjectFilters(django_filters.FilterSet):
 class Projects(Owners):
     """Projects of the caller's tenants."""
 
-    named, renames, deletes = "project", staticmethod(services.update_project), staticmethod(services.delete_project)
     model = Project
     serializer_class = ProjectDocument
     filterset_class = ProjectFilters
@@ -276,8 +269,6 @@ class BusinessLineFilters(django_filters.FilterSet):
 class BusinessLines(Owners):
     """Business lines of the caller's tenants; those of the platform for who sees everything."""
 
-    named = "business_line"
-    renames, deletes = staticmethod(services.update_business_line), staticmethod(services.delete_business_line)
     model = BusinessLine
     serializer_class = BusinessLineDocument
     filterset_class = BusinessLineFilters

@@ -1,7 +1,6 @@
-"""Make and carry out changes of intent. A change is the only way to write the tree of a cluster."""
+"""A change is the only way to write the tree of a cluster."""
 
 from tidesched_web.changes.services.applying import apply, apply_due, carry_out
-from tidesched_web.changes.services.carrying import carry
 from tidesched_web.changes.services.deciding import approve, cancel, note_seen, reject, retry, roll_back, undoing
 from tidesched_web.changes.services.drafting import draft, edit_draft, plan
 from tidesched_web.changes.services.known_plan import subject_of
@@ -19,7 +18,6 @@ __all__ = [
     "approve",
     "ask_impact",
     "cancel",
-    "carry",
     "carry_out",
     "check",
     "check_tree",

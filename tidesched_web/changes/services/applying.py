@@ -1,7 +1,4 @@
-"""Apply: all of a change or nothing, under one lock of its tree, with its audit entries in the same transaction.
-
-What remains to be done afterwards stands in rows (the objects of the change), so a crash at any line loses nothing.
-"""
+"""All of a change or nothing, under one lock of its tree; what remains to be done stands in rows."""
 
 import datetime as dt
 from collections.abc import Mapping, Sequence
@@ -57,12 +54,7 @@ def apply(
     base_version: int | None = None,
     seen: Reviewed | None = None,
 ) -> QuotaChange:
-    """Apply a change now or at a set time; where approval is due it waits for that first. Once applied: no effect.
-
-    Raises:
-        DomainError: ``stale`` (412) where it is not what was ``seen``, ``conflict`` (409) where what it touches has
-            moved or it waits with another hour or reason, ``quota_breach`` (422), ``reason_required``.
-    """
+    """Apply a change now or at a set time; where approval is due it waits for that first. Once applied: no effect."""
     require_writer(access)
     with transaction.atomic():
         version = lock_tree(change.cluster_id)
@@ -94,14 +86,7 @@ def carry_out(
     apply_at: dt.datetime | None = None,
     versions: Mapping[str, int] | None = None,
 ) -> QuotaChange:
-    """Make a change and apply it (or hand it to approval) in one transaction. What refuses it leaves nothing behind.
-
-    ``versions``: what the caller looked at, by key; another version of the row refuses it. Edits that change nothing
-    make no change: what comes back then has no key and is applied.
-
-    Raises:
-        DomainError: ``stale`` (412), ``quota_breach`` (422), ``reason_required`` (400), rights.
-    """
+    """What refuses it leaves nothing behind; edits that change nothing make no change (no key, applied)."""
     require_writer(access)
     with transaction.atomic():
         version = lock_tree(cluster.pk)
@@ -118,12 +103,7 @@ def carry_out(
 def _go(
     change: QuotaChange, plan: Plan, *, access: Access, at: dt.datetime | None, reason: str | None, kept: bool = False
 ) -> None:
-    """Send a locked change on its way: to approval, to its hour, or into the tree.
-
-    One that is approved keeps its approval while its reason and hour are those that were approved; one that was
-    approved without an hour may be applied at any. A second person who sends it for another hour approves that by the
-    same act. ``kept``: its row has this plan.
-    """
+    """An approval holds while reason and hour are those approved. ``kept``: its row has this plan."""
     require_fresh(plan)
     said = (change.reason if reason is None else reason).strip()
     now = timezone.now()
@@ -167,11 +147,7 @@ def _go(
 
 
 def _require_as_sent(change: QuotaChange, at: dt.datetime | None, reason: str | None) -> None:
-    """A change that waits is decided about as it was sent: asked for anew with the same, it waits.
-
-    Raises:
-        DomainError: ``conflict``, it was sent for another hour or reason.
-    """
+    """A change that waits is decided about as it was sent: asked for anew with the same, it waits."""
     if _hour(change, at, timezone.now()) != change.apply_at or (reason or "").strip() not in ("", change.reason):
         text = _("It waits for approval with another hour or reason. Edit it first: it is a draft again then.")
         raise DomainError("conflict", text)
@@ -186,16 +162,12 @@ def _hour(change: QuotaChange, at: dt.datetime | None, now: dt.datetime) -> dt.d
 
 
 def _kept(change: QuotaChange, plan: Plan) -> dict[str, Any]:
-    """The plan as it is stored, with the impact that was worked out for the same objects."""
     document = plan.kept(base_version=change.base_version)
     return document | {"impact": known_impact(change, document)}
 
 
 def _commit(change: QuotaChange, plan: Plan, *, actor: str, fields: list[str], acts: Sequence[Fact] = ()) -> None:
-    """Write the intent and everything that has to be remembered of it, in the transaction that holds the tree.
-
-    ``acts``: what the caller did with the change before, for the log.
-    """
+    """In the transaction that holds the tree. ``acts``: what the caller did with the change before, for the log."""
     require_granted(change, plan.asked)
     cluster, now = change.cluster, timezone.now()
     try:
@@ -223,7 +195,8 @@ def _commit(change: QuotaChange, plan: Plan, *, actor: str, fields: list[str], a
     if change.rolls_back_id is not None:
         undone = QuotaChange.objects.filter(pk=change.rolls_back_id, committed_at__isnull=False)
         undone.update(state=ChangeState.ROLLED_BACK, version=F("version") + 1, updated_at=now)
-        _announce_undone(change)
+        assert change.rolls_back is not None
+        announce(change.rolls_back)
     _announce_queues(rows, cluster)
     if sent:
         transaction.on_commit(wake_changes, robust=True)
@@ -238,7 +211,6 @@ def _shared_meanwhile() -> str:
 
 
 def _rows_of(plan: Plan, cluster: Cluster) -> dict[tuple[str, str], tuple[int, int]]:
-    """(kind, name) → key and version of the rows behind the objects, as they are now."""
     found: dict[tuple[str, str], tuple[int, int]] = {}
     for kind, model in (("Queue", Queue), ("PriorityClass", PriorityClass)):
         names = [difference.name for difference in plan.objects if difference.kind == kind]
@@ -274,11 +246,6 @@ def _queue_objects(
     )
 
 
-def _announce_undone(change: QuotaChange) -> None:
-    assert change.rolls_back is not None
-    announce(change.rolls_back)
-
-
 def _announce_queues(rows: Mapping[tuple[str, str], tuple[int, int]], cluster: Cluster) -> None:
     told = [row for (kind, _name), row in rows.items() if kind == "Queue"]
     told = told if len(told) <= _TOLD_SINGLY else [(0, 0)]
@@ -294,10 +261,7 @@ def _announce_queues(rows: Mapping[tuple[str, str], tuple[int, int]], cluster: C
 
 
 def apply_due(pk: int) -> QuotaChange | None:
-    """Apply a change whose time has come, in the name of its author; None where another worker has it or had it.
-
-    The author has to be allowed to do it still. What refuses it is kept with the change, which is failed then.
-    """
+    """In the name of its author, who has to be allowed to do it still. None where another worker has it or had it."""
     cluster_id = QuotaChange.objects.filter(pk=pk).values_list("cluster_id", flat=True).first()
     if cluster_id is None:
         return None

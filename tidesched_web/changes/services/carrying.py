@@ -1,8 +1,4 @@
-"""Bring the objects of written changes to their clusters, and say how far each one is.
-
-A change is *applied* when the cluster has all its objects. No transaction is open while the cluster is asked; every
-step may be done twice. A claim that ran out is free, so a worker that died only costs time.
-"""
+"""No transaction is open while the cluster is asked; every step may be done twice, and a claim that ran out is free."""
 
 import datetime as dt
 from collections import Counter
@@ -32,7 +28,6 @@ _OPEN = (CarryState.QUEUED, CarryState.APPLYING)
 
 
 def carry(pk: int) -> bool:
-    """Carry one change as far as it goes now; False where another worker has it or nothing is left to do."""
     now = timezone.now()
     free = Q(claimed_until__isnull=True) | Q(claimed_until__lt=now)
     if not QuotaChange.objects.filter(free, pk=pk, state=ChangeState.APPLYING).update(claimed_until=now + CLAIM):
@@ -56,7 +51,6 @@ def _waiting(change: QuotaChange) -> list[ChangeObject]:
 
 
 def _send(change: QuotaChange) -> None:
-    """Send batch by batch; where the cluster does not answer the rest waits for the next sweep."""
     waiting = _waiting(change)
     try:
         client = KubernetesClient.for_cluster(change.cluster)
@@ -79,7 +73,6 @@ def _send(change: QuotaChange) -> None:
 
 
 def _send_batch(cluster: Cluster, client: KubernetesClient, batch: list[ChangeObject]) -> str:
-    """Send some objects; returns why the cluster could not be reached, if so."""
     writes = ClusterWrites(client)
     for row in batch:
         if row.act == CarryAct.REPLACE:
@@ -115,7 +108,6 @@ def _remove_other_value(cluster: Cluster, writes: ClusterWrites, name: str) -> O
 
 
 def _delete(cluster: Cluster, writes: ClusterWrites, row: ChangeObject) -> Outcome:
-    """Delete what the intent no longer has: a queue closes first, and goes when it is empty."""
     if row.kind == CLASS:
         if PriorityClass.objects.filter(cluster=cluster, name=row.name).exists():
             return Outcome(OutcomeKind.DONE, "MadeAnew")
@@ -150,10 +142,7 @@ def _delete(cluster: Cluster, writes: ClusterWrites, row: ChangeObject) -> Outco
 
 
 def _unwanted(cluster: Cluster, writes: ClusterWrites, name: str) -> Outcome:
-    """A live queue that the intent does not have; no body where there is none, or where it is wanted again.
-
-    It is read before the intent is asked: what makes it anew afterwards writes it, so that it is of another version.
-    """
+    """Read before the intent is asked: what makes it anew afterwards writes it, so that it is of another version."""
     found = writes.get_queue(name)
     wanted = found.body is not None and Queue.objects.filter(cluster=cluster, name=name).exists()
     return Outcome(OutcomeKind.DONE, "MadeAnew") if wanted else found
@@ -205,7 +194,6 @@ def _mark(
 
 
 def _settle(pk: int) -> None:
-    """Say how the change stands after a pass: applied, failed at an object, or still on its way."""
     with transaction.atomic():
         change = locked(QuotaChange(pk=pk))
         if change.state != ChangeState.APPLYING:

@@ -1,5 +1,3 @@
-"""What people decide about a change: approve, reject, cancel, try again, roll back."""
-
 from django.db import transaction
 from django.utils import timezone
 from django.utils.translation import gettext as _
@@ -23,15 +21,7 @@ from tidesched_web.waking import wake_changes
 
 
 def approve(*, change: QuotaChange, access: Access, reason: str = "", seen: Reviewed | None = None) -> QuotaChange:
-    """Approve as the second person, who has to be allowed to make the change too and be independent of its author.
-
-    One that its author asked to apply is applied now, or at its hour. Approved again: no effect. ``reason``: why the
-    approver agrees; the audit entry has it in place of the reason of the change.
-
-    Raises:
-        DomainError: ``permission_denied`` for its own author, ``approver_not_independent`` (403), ``stale`` (412) where
-            it is not what was ``seen``, ``conflict`` (409) where what it touches has moved.
-    """
+    """One that its author asked to apply is applied now, or at its hour. Approved again: no effect."""
     require_writer(access)
     with transaction.atomic():
         version = lock_tree(change.cluster_id)
@@ -60,12 +50,10 @@ def locked_now(change: QuotaChange) -> QuotaChange:
 
 
 def reject(*, change: QuotaChange, access: Access, reason: str, seen: Reviewed | None = None) -> QuotaChange:
-    """Refuse a change for good, with a reason. Rejected again: no effect."""
     return _close(change, access, ChangeState.REJECTED, reason, seen)
 
 
 def cancel(*, change: QuotaChange, access: Access, reason: str = "", seen: Reviewed | None = None) -> QuotaChange:
-    """Give up a change that is not written yet: its author, or a platform admin. Cancelled again: no effect."""
     return _close(change, access, ChangeState.CANCELLED, reason, seen)
 
 
@@ -95,14 +83,12 @@ def _close(change: QuotaChange, access: Access, state: ChangeState, reason: str,
 
 
 def note_seen(*, change: QuotaChange, access: Access) -> None:
-    """The author has opened a change that another person closed: it is no news any more."""
     if change.closed_unseen and is_author(change, access):
         change.closed_unseen = False
         QuotaChange.objects.filter(pk=change.pk).update(closed_unseen=False)
 
 
 def retry(*, change: QuotaChange, access: Access, seen: Reviewed | None = None) -> QuotaChange:
-    """Send again what the cluster refused."""
     require_writer(access)
     with transaction.atomic():
         version = lock_tree(change.cluster_id)
@@ -140,7 +126,6 @@ def roll_back(*, change: QuotaChange, access: Access, reason: str = "", seen: Re
 
 
 def undoing(change: QuotaChange) -> Edits:
-    """The edits that lead from what ``change`` made back to what it found."""
     before: Documents = {key: document for key, document in change.base.items() if document is not None}
     after = after_of(before, change.edits)
     edits = inverse(before, after, change.edits)

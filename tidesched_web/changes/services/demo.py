@@ -1,5 +1,3 @@
-"""The demo's intent, made once in one transaction: what people change in it afterwards is theirs."""
-
 import datetime as dt
 from collections import Counter, defaultdict
 from collections.abc import Sequence
@@ -61,10 +59,6 @@ _QUEUES = tuple(
 
 
 def ensure_demo(*, url: str, token: str, people: Sequence[Offered] = (), size: str = "S") -> tuple[Cluster, bool]:
-    """The demo's cluster, and whether it is new. An old one gets the address and the token of now.
-
-    ``people``: with which passwords the accounts of a new demo are made. ``size``: M for the medium one.
-    """
     with transaction.atomic():
         cluster = Cluster.objects.filter(slug=SLUG).first()
         if cluster is not None:

@@ -1,5 +1,3 @@
-"""What people did in the demo before its first visitor came: accounts, a change that waits, a queue edited by hand."""
-
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
@@ -44,7 +42,6 @@ def make_people(passwords: Iterable[Offered], tenants: Mapping[str, Tenant]) -> 
 
 
 def ask_for_cards(cluster: Cluster) -> None:
-    """The quota admin wants Ember's changes seen by a second person; then Ember's admin asks for one."""
     admin, asker = user_by_name("quota-admin"), user_by_name("ember-admin")
     if admin is None or asker is None:
         return
@@ -78,11 +75,7 @@ def edit_by_hand(cluster: Cluster) -> None:
 
 
 def forget_people() -> int:
-    """Take back what must not be known any more; returns how many accounts were switched off.
-
-    A password that was changed is no longer kept. Once a real cluster is connected the installation is no demo: the
-    accounts whose passwords everybody at this machine could read are switched off.
-    """
+    """With a real cluster the accounts whose passwords everybody at this machine could read are switched off."""
     left, off = [], 0
     for person in kept():
         user = user_by_name(person.username)
@@ -97,9 +90,10 @@ def forget_people() -> int:
     return off
 
 
-def end_people() -> int:
-    """Switch them off once a real cluster is connected; returns how many. Asked now and then, whatever DEMO says."""
-    return forget_people() if kept() and not only_simulated() else 0
+def end_people() -> None:
+    """Switch them off once a real cluster is connected. Asked now and then, whatever DEMO says."""
+    if kept() and not only_simulated():
+        forget_people()
 
 
 def _switched_off(user: User) -> bool:

@@ -1,5 +1,3 @@
-"""Drafts: made on the tree of now, edited by their author, planned as often as a reader looks."""
-
 import datetime as dt
 from collections.abc import Mapping
 from typing import Any
@@ -22,7 +20,6 @@ from tidesched_web.common.errors import require_room, stored_reason
 from tidesched_web.common.locking import lock_tree
 from tidesched_web.common.permissions import Access
 
-SOURCES = ("console", "api", "import", "rollback", "adopt")
 KEEP: Any = object()
 
 
@@ -41,12 +38,8 @@ def draft(
     sound: bool = False,
     once: bool = False,
 ) -> QuotaChange:
-    """Keep edits as a draft. They may still be wrong (the plan says so), but not another's to make.
-
-    ``known``: a patch with what the author saw in the edited figures; where that has moved the plan says so.
-    ``versions``: what the caller looked at, by key; another version of the row refuses it. ``well_formed``: figures
-    that no document can hold are refused at once (`planning.require_form`); ``sound``: so is all that could not be
-    sent as it is. ``once``: a draft of the author's own that says the same is the answer.
+    """The edits may still be wrong. ``known``: a patch with what the author saw; ``sound``: only what could be sent is
+    kept; ``once``: a draft of the author's own that says the same is the answer.
     """
     require_writer(access)
     with transaction.atomic():
@@ -81,11 +74,6 @@ def draft(
 
 
 def require_room_for_open(access: Access, *, beside: int | None = None) -> None:
-    """Refuse one more change that is not written yet where its author has as many as one may. ``beside`` this one.
-
-    Raises:
-        DomainError: ``too_many_kept`` (409).
-    """
     if access.user_id is None:
         return
     states = (*QuotaChange.OPEN, ChangeState.FAILED)
@@ -105,9 +93,6 @@ def new_change(
     rolls_back: QuotaChange | None = None,
     known: Mapping[str, Any] | None = None,
 ) -> QuotaChange:
-    """The row of a draft, under the lock of the tree that ``plan`` was worked out on."""
-    if source not in SOURCES:
-        raise ValueError(f"unknown source {source!r}")
     return QuotaChange.objects.create(
         cluster=cluster,
         base_version=plan.tree_version,
@@ -139,10 +124,7 @@ def edit_draft(
     seen: Reviewed | None = None,
     well_formed: bool = False,
 ) -> QuotaChange:
-    """Change a draft of one's own: its edits, reason or hour. It is a draft again, and an approval is taken back.
-
-    ``rebase`` accepts what was changed meanwhile.
-    """
+    """It is a draft again, and an approval is taken back. ``rebase`` accepts what was changed meanwhile."""
     require_writer(access)
     with transaction.atomic():
         tree = lock_tree(change.cluster_id)
@@ -189,10 +171,7 @@ def _planned(plan: Plan, base: Mapping[str, Any], known: Mapping[str, Any], *, b
 
 
 def next_revision(change: QuotaChange, fields: Mapping[str, Any]) -> dict[str, Any]:
-    """Keep what is about to be replaced by ``fields``, so that who looked at it can be shown what differs.
-
-    Once a change was sent, or has an hour, its reason and its hour are a part of what is reviewed.
-    """
+    """Once a change was sent, or has an hour, its reason and its hour are a part of what is reviewed."""
     counted = ["edits", "base"]
     if change.state != ChangeState.DRAFT or change.apply_at is not None:
         counted += ["reason", "apply_at"]

@@ -1,7 +1,4 @@
-"""Following what a change was expected to do: the sessions after it are compared with its impact.
-
-Level-triggered: each sweep looks at what the timelines of the named gangs say by now. It may run twice.
-"""
+"""Level-triggered: each sweep looks at what the timelines of the named gangs say by now. It may run twice."""
 
 import datetime as dt
 from typing import Any
@@ -29,7 +26,6 @@ FRESH = dt.timedelta(minutes=10)
 
 
 def follow() -> int:
-    """Begin to follow changes that have reached their cluster, and compare those that are followed; how many ended."""
     now = timezone.now()
     for change in selectors.changes_to_follow(now):
         _begin(change)
@@ -109,7 +105,6 @@ def _look(row: dict[str, Any], points: list[dict[str, Any]], numbers: dict[int, 
 
 
 def _look_at_pods(rows: list[dict[str, Any]], forecast: ChangeForecast, until: dt.datetime) -> None:
-    """A running gang has grown once as many of its pods have a node as were expected."""
     if not rows:
         return
     gangs = selectors.newest_gangs(forecast.cluster_id, {row["gang"] for row in rows})
@@ -126,7 +121,6 @@ def _look_at_pods(rows: list[dict[str, Any]], forecast: ChangeForecast, until: d
 
 
 def _end(forecast: ChangeForecast, rows: list[dict[str, Any]], *, seen: bool) -> None:
-    """What has not come by now is missed, and why. ``seen``: at least one session ran in the time."""
     left = [row for row in rows if row["outcome"] == forecasts.OPEN]
     gangs = selectors.newest_gangs(forecast.cluster_id, {row["gang"] for row in left}) if left else {}
     for row in left:
@@ -148,10 +142,7 @@ def _end(forecast: ChangeForecast, rows: list[dict[str, Any]], *, seen: bool) ->
 
 
 def _overtake(forecast: ChangeForecast, rows: list[dict[str, Any]], later: list[Written]) -> None:
-    """Rows that another change reached in the time that was promised say nothing, came they or not.
-
-    Were only those left out that did not come, a busy cluster's forecasts would all have held.
-    """
+    """Were only those left out that did not come, a busy cluster's forecasts would all have held."""
     rows = [row for row in rows if row["outcome"] in (forecasts.OPEN, forecasts.HELD, forecasts.MISSED)]
     if not rows or not later:
         return

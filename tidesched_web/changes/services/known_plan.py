@@ -1,8 +1,4 @@
-"""The plan of a large change, kept for a moment: the parts of its page, and who looks at it again, share one.
-
-It is of one state of the change and of the tree, for readers with the same sight, in their language and zone. What is
-in use, and which tide layer is open, may be so much older. A decision about a change plans it anew.
-"""
+"""For readers with the same sight, language and zone; what is in use may be so much older. A decision plans anew."""
 
 import hashlib
 from collections.abc import Callable, Mapping
@@ -27,11 +23,7 @@ def subject_of(change: QuotaChange) -> str:
 
 
 def known_impact(change: QuotaChange, document: dict[str, Any], *, wait: bool = False) -> dict[str, Any] | None:
-    """The whole impact for the objects of a plan; None where it was never asked for. Names everybody's gangs.
-
-    ``wait``: for the answer of a question that is under way, outside of transactions. An answer whose job failed or is
-    forgotten before all parts were found stays as it is, and says so.
-    """
+    """Names everybody's gangs. ``wait``: for a question that is under way, outside of transactions."""
     objects = document.get("objects") or []
     old = change.plan or {}
     kept: dict[str, Any] | None = old.get("impact") if old.get("objects") == objects else None
@@ -55,7 +47,6 @@ MOST_BYTES: Final = 8 * 2**20
 
 
 def known_plan(change: QuotaChange, access: Access, make: Callable[[], dict[str, Any]]) -> dict[str, Any]:
-    """What ``make`` works out of a change; of a large one it is asked once while nothing of it moves."""
     if not is_large(change.edits):
         return make()
     place = _place(change, access)
@@ -74,7 +65,6 @@ def known_plan(change: QuotaChange, access: Access, make: Callable[[], dict[str,
 
 
 def is_large(edits: Mapping[str, Any]) -> bool:
-    """Whether edits have more figures than ``LARGE``; O(LARGE)."""
     left = LARGE
     for patch in edits.values():
         left -= _figures(patch)
@@ -84,7 +74,6 @@ def is_large(edits: Mapping[str, Any]) -> bool:
 
 
 def _figures(value: Any) -> int:
-    """Values that hold no others; an object without any, and one that is deleted, count as one."""
     if isinstance(value, Mapping | list):
         return sum(map(_figures, value.values() if isinstance(value, Mapping) else value)) or 1
     return 1

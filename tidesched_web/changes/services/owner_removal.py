@@ -1,5 +1,3 @@
-"""Deleting a project or tenant that has queues or quotas: changes of trees, with plan, approval and rollback."""
-
 from typing import Any, Final
 
 from django.utils.translation import gettext as _
@@ -13,7 +11,7 @@ from tidesched_web.common.errors import DomainError
 from tidesched_web.common.permissions import Access
 from tidesched_web.common.sentences import listed
 from tidesched_web.quota.dependent_selectors import clusters_with_quota_of, dependents_of
-from tidesched_web.quota.services import delete_project, has_quotas
+from tidesched_web.quota.services import delete_owner, has_quotas
 
 # So many queues with gangs are named.
 _NAMED: Final = 5
@@ -22,15 +20,10 @@ _NAMED: Final = 5
 def remove_project(
     *, project: Project, access: Access, reason: str, version: int | None = None, source: str = "console"
 ) -> QuotaChange | None:
-    """Delete a project: at once where it has no quota (None), else by the change that is returned.
-
-    Raises:
-        DomainError: ``in_use`` (409) while it has queues, or quotas in several clusters, with the way out.
-    """
     refuse_queues(project, version)
     clusters = clusters_with_quota_of(project)
     if not clusters:
-        delete_project(project=project, actor=access.actor, version=version, reason=reason)
+        delete_owner(owner=project, actor=access.actor, version=version, reason=reason)
         return None
     if len(clusters) > 1:
         raise has_quotas(project, clusters)
@@ -40,14 +33,7 @@ def remove_project(
 
 
 def refuse_queues(owner: Tenant | Project, version: int | None = None) -> None:
-    """Refuse to delete a tenant or project with queues, with the change of each cluster that takes them away.
-
-    ``changes`` has their edits, of the clusters in which no gang is left; ``edits`` those of the only one. What was
-    looked at in another ``version`` is stale first of all, which is said elsewhere.
-
-    Raises:
-        DomainError: ``in_use`` (409).
-    """
+    """With the change of each cluster that takes the queues away; another ``version`` is stale first of all."""
     found = removals_of(owner)
     if not found or (version is not None and version != owner.version):
         return

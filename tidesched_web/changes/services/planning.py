@@ -1,5 +1,3 @@
-"""What edits would do: differences, objects, errors, warnings, who has to approve. Nothing is written."""
-
 import datetime as dt
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
@@ -93,7 +91,6 @@ class Plan:
         return self.document(base_version=base_version, access=self.readers)
 
     def document(self, *, base_version: int, access: Access | None) -> dict[str, Any]:
-        """The plan as JSON; names of objects that the caller does not see, and sums of all tenants, are left out."""
         return {
             "base_version": base_version,
             "tree_version": self.tree_version,
@@ -110,7 +107,6 @@ class Plan:
         }
 
     def _with_use(self, found: Difference) -> dict[str, Any]:
-        """A difference of a card quota also says how many are in use now."""
         card = _card_of(found.field)
         if card is None:
             return found.as_json()
@@ -125,7 +121,6 @@ class Plan:
 
     @cached_property
     def _owners_use(self) -> Mapping[tuple[str | None, str | None, str, str], float]:
-        """Cards in use by (tenant, project, service type, card); without a project those of the whole tenant."""
         found: dict[tuple[str | None, str | None, str, str], float] = defaultdict(float)
         for name, used in self.around.in_use.items():
             queue = self.before.get(key_of("queue", name))
@@ -138,7 +133,6 @@ class Plan:
         return found
 
     def errors(self, access: Access | None) -> list[dict[str, Any]]:
-        """The faults as JSON, as far as the caller may know of them."""
         return [self.seen(fault, access) for fault in self.faults]
 
     def seen(self, fault: Fault, access: Access | None) -> dict[str, Any]:
@@ -158,7 +152,6 @@ class Plan:
 
 
 def in_sight(key: str, reading: TreeReading, documents: Documents, access: Access | None) -> bool:
-    """Whether the caller may see an object of ``documents``; None sees everything."""
     if access is None or access.everything:
         return True
     owner = tenant_of(key, documents)
@@ -183,11 +176,6 @@ def _card_of(field_pointer: str) -> str | None:
 
 
 def checked_edits(edits: Any) -> Edits:
-    """Edits of the right shape.
-
-    Raises:
-        DomainError: ``invalid``, with the place.
-    """
     if not isinstance(edits, Mapping):
         raise DomainError.for_field("/edits", _("Edits are a map: object → merge patch of its document."))
     if len(edits) > MOST_EDITS:
@@ -215,14 +203,8 @@ def work_out(
     asking: bool = False,
     reader: Access | None = None,
 ) -> Plan:
-    """Plan ``edits``. ``base`` holds the documents that a draft was made on; what moved since becomes ``stale``.
-
-    Others' figures of the same objects are no conflict: the edits are laid over the tree of now, figure by figure.
-    ``asking``: more quota for a tenant itself is what the author asks for; approval is due for it then. ``reader``:
-    who reads the plan, where it is not ``access``, whose right to make the edits is asked.
-
-    Raises:
-        DomainError: the edits are malformed, too many, or the caller may not make them.
+    """Laid over the tree of now, figure by figure: others' figures are no conflict. ``asking``: quota is asked for, so
+    approval is due; ``reader``: who reads the plan, where it is not ``access``, whose right to edit is asked.
     """
     edits = checked_edits(edits)
     # The version first: what is read afterwards is at least as new.
@@ -267,7 +249,6 @@ def _find_faults(
     faults: Faults, hints: Hints, reading: TreeReading, after: Documents, edits: Edits, around: Surroundings, *,
     now: dt.datetime, reader: Access | None,
 ) -> None:  # fmt: skip
-    """Sums are looked at once everything else is right."""
     sees = partial(in_sight, reading=reading, documents=after, access=reader)
     known = references(
         reading.documents, after, edits, reading.card_names, shown=reading.hardware, hints=hints, sees=sees
@@ -290,7 +271,6 @@ def _objects(
 
 
 def _after(before: Documents, edits: Edits, faults: Faults, hints: Hints) -> Documents:
-    """The map after the edits, its edited documents in canonical form; what no document can hold comes first."""
     for key, patch in edits.items():
         if patch is not None and kind_of(key) == "priority-class":
             faults.add(_replace_faults(key, patch))
@@ -312,7 +292,6 @@ def _after(before: Documents, edits: Edits, faults: Faults, hints: Hints) -> Doc
 
 
 def _replace_faults(key: str, patch: Mapping[str, Any]) -> list[Fault]:
-    """No document has this member, so it is looked at here."""
     if isinstance(patch.get(REPLACE), bool | None):
         return []
     return [Fault(key, pointer(REPLACE), "invalid", _("This has to be true or false."))]
@@ -325,7 +304,6 @@ def after_of(before: Documents, edits: Edits) -> Documents:
 def _approval(
     cluster: Cluster, before: Documents, slugs: set[str], asked: Iterable[Difference]
 ) -> list[dict[str, str]]:
-    """Who demands that a second person looks at it."""
     demands = before[RULES]["approval_required"]
     why = [{"kind": "cluster", "name": cluster.slug}] if demands else []
     demanding = [slug for slug in sorted(slugs) if before.get(f"tenant/{slug}", {}).get("approval_required")]
@@ -360,7 +338,6 @@ def _warnings(cluster: Cluster, plan: Plan) -> list[dict[str, Any]]:
 
 
 def _shared_namespaces(plan: Plan) -> Iterator[dict[str, Any]]:
-    """New grants of namespaces that belong to others already; only platform admins make them."""
     for key, owners in granted_elsewhere(plan.before, plan.after, plan.edits):
         said = _("Namespace %(namespace)s belongs to tenant %(tenants)s: with this, its pods may use this queue too.")
         if owners == {PLATFORM}:
@@ -393,7 +370,6 @@ _BREACHES = ("exceeds_", "below_children", "tide_")
 
 
 def _problem_of(code: str) -> str:
-    """Which application error the first fault makes of a plan."""
     if code.startswith(_BREACHES):
         return "quota_breach"
     known = {"not_drained": "in_use"} | {name: name for name in ("in_use", "misleading_name", "unknown_card")}
@@ -401,11 +377,7 @@ def _problem_of(code: str) -> str:
 
 
 def require_sound(plan: Plan, *, access: Access | None, asked: bool = False) -> None:
-    """Refuse edits with errors. ``asked``: they are only sent, so quota that is asked for may lack room still.
-
-    Raises:
-        DomainError: ``quota_breach`` (422) or what is wrong; the first error in words, all of them with their figures.
-    """
+    """``asked``: they are only sent, so quota that is asked for may lack room still."""
     faults = [fault for fault in plan.faults if not (asked and plan.asked and fault.code in NO_ROOM)]
     if faults or plan.more_faults:
         # What breaks the tree is said with its own status only where nothing simpler is wrong.
@@ -415,27 +387,17 @@ def require_sound(plan: Plan, *, access: Access | None, asked: bool = False) -> 
 
 
 def require_form(plan: Plan, *, access: Access | None) -> None:
-    """Refuse edits that no document of their kind can hold; what goes against the rules of the tree stays in the plan.
-
-    Raises:
-        DomainError: ``invalid``, with the place of each.
-    """
+    """Only what no document can hold; what goes against the rules of the tree stays in the plan."""
     wrong = [fault for fault in plan.faults if fault.code in FORM_FAULTS]
     if wrong:
         raise DomainError("invalid", wrong[0].detail, _errors(plan, [plan.seen(fault, access) for fault in wrong]))
 
 
 def _errors(plan: Plan, errors: list[dict[str, Any]]) -> dict[str, Any]:
-    """Members of the problem document: the first faults, and how many more there are."""
     return {"errors": errors, **({"more_errors": plan.more_faults} if plan.more_faults else {})}
 
 
 def require_fresh(plan: Plan) -> None:
-    """Refuse to build on a base that moved.
-
-    Raises:
-        DomainError: ``conflict`` (409) with what changed since, figure by figure.
-    """
     if plan.stale:
         text = _("%(count)d figures that this change touches were changed since it was made; look at them first.")
         changed = [found.as_json() for found in plan.stale]
@@ -452,7 +414,6 @@ def check(*, cluster: Cluster, edits: Mapping[str, Any], access: Access, well_fo
 
 
 def plan_of(change: QuotaChange, reader: Access) -> Plan:
-    """A change worked out against the tree of now, for a reader; whether it is theirs to make is not asked."""
     return work_out(
         change.cluster, change.edits, access=None, base=change.base, asking=change.asks_beyond, reader=reader
     )

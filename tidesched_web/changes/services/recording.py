@@ -1,5 +1,3 @@
-"""State changes of a change: conditional, counted, audited, announced."""
-
 import datetime as dt
 from collections.abc import Iterable
 from typing import Any, Final
@@ -28,7 +26,6 @@ def agreed_by(access: Access, at: dt.datetime, reason: str = "") -> dict[str, An
 
 
 def locked(change: QuotaChange) -> QuotaChange:
-    """The change as it is now, locked until the end of the transaction."""
     require_transaction()
     rows = QuotaChange.objects.select_for_update(no_key=True, of=("self",)).select_related("cluster")
     return rows.get(pk=change.pk)
@@ -69,7 +66,6 @@ def tell(change: QuotaChange, verb: str, *, actor: str, reason: str = "", facts:
 
 
 def act_fact(change: QuotaChange, verb: str) -> Fact:
-    """An act on a change as the log keeps it, with the change as it is now."""
     return Fact(
         action=f"quota_change.{verb}",
         object_type="quota_change",

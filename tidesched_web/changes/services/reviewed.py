@@ -1,5 +1,3 @@
-"""What a person looked at before a decision, and what was edited since. The decision is bound to it."""
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -22,13 +20,7 @@ class Reviewed:
 
 
 def require_reviewed(change: QuotaChange, seen: Reviewed | None, *, done: bool = False) -> None:
-    """Refuse a decision on something else than what was looked at. ``change`` is locked.
-
-    ``done``: what is asked for has happened already; then only edits since the review refuse it (RFC 9110, 13.1.1).
-
-    Raises:
-        DomainError: ``stale`` (412) with the present ETag, and each figure that was edited since.
-    """
+    """``done``: it has happened already; then only edits since the review refuse it (RFC 9110, 13.1.1)."""
     if seen is None:
         return
     if seen.revision is not None and seen.revision != change.revision:
@@ -40,11 +32,6 @@ def require_reviewed(change: QuotaChange, seen: Reviewed | None, *, done: bool =
 
 
 def require_versions(cluster: Cluster, versions: Mapping[str, int]) -> None:
-    """Refuse to go on where a row is another than the caller looked at.
-
-    Raises:
-        DomainError: ``stale`` (412) with the present ETag.
-    """
     now = row_versions(cluster, versions)
     for key, seen in versions.items():
         if now.get(key) != seen:
@@ -70,7 +57,6 @@ def _stale(change: QuotaChange, revision: int, version: int = 0) -> DomainError:
 
 
 def edited_since(change: QuotaChange, revision: int) -> list[Difference]:
-    """What the change makes now beside what it made at an earlier revision, figure by figure."""
     old = at_revision(change, revision)
     if old is None:
         return []

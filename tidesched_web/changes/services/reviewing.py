@@ -1,4 +1,4 @@
-"""A plan as its reader may see it, with the impact. Call it outside of transactions: the impact is waited for."""
+"""Call it outside of transactions: the impact is waited for."""
 
 from typing import Any
 
@@ -12,21 +12,14 @@ from tidesched_web.common.permissions import Access
 
 
 def ask_impact(*, change: QuotaChange, access: Access, just_planned: bool = False) -> None:
-    """Let the what-if process work out what an open change would do; who looks at its plan finds the answer.
-
-    ``just_planned``: the change was drafted in this very request, so the plan that it has is that of now.
-    """
+    """``just_planned``: the change was drafted in this very request, so the plan that it has is that of now."""
     document = change.plan or {} if just_planned else plan(change=change, access=access)
     if change.state in QuotaChange.OPEN and document.get("objects") and not document.get("errors"):
         ask(change.cluster, document["objects"], access=access, subject=subject_of(change))
 
 
 def shown_plan(*, change: QuotaChange, access: Access, impact: bool = False, server: bool = False) -> dict[str, Any]:
-    """The plan of now (or of when it was written), with the impact as far as it is known. Only reads.
-
-    ``impact``: wait a little for one that is being worked out. ``server`` asks the cluster too, by a dry run, whether
-    it would take the objects.
-    """
+    """``impact``: wait a little for one that is being worked out. ``server``: ask the cluster too, by a dry run."""
     document = plan(change=change, access=access)
     whole = known_impact(change, document, wait=impact) if impact or (change.plan or {}).get("impact") else None
     errors = document.get("errors", [])

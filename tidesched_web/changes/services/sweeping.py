@@ -1,5 +1,3 @@
-"""The sweep: whatever a message lost or a crash left half done stands in rows, and is found here."""
-
 import logging
 
 from django.conf import settings
@@ -34,18 +32,13 @@ SELECT id FROM (
 """
 
 
-def prune() -> int:
-    """Delete changes that are over beyond what the settings keep, a few at a time; returns how many.
-
-    Those that were never applied go first, then the oldest ones of those who made the most.
-    """
+def prune() -> None:
+    """Those that were never applied go first, then the oldest ones of those who made the most."""
     limits = [settings.RETENTION_CHANGES, _PRUNED_AT_ONCE]
     with connection.cursor() as cursor:
         written, over = ([str(state) for state in states] for states in (_WRITTEN, _OVER))
         cursor.execute(_BEYOND, [written, written, over, *limits])
-        pks = [row[0] for row in cursor.fetchall()]
-    QuotaChange.objects.filter(pk__in=pks).delete()
-    return len(pks)
+        QuotaChange.objects.filter(pk__in=[row[0] for row in cursor.fetchall()]).delete()
 
 
 def sweep() -> int:

@@ -1,5 +1,3 @@
-"""The whole tree of a cluster at once: what a file would change, and the one change that makes the tree say so."""
-
 from typing import Any
 
 from django.db import transaction
@@ -33,14 +31,7 @@ def check_tree(
 def set_tree(
     *, cluster: Cluster, wanted: Documents, keep: bool, access: Access, reason: str, version: int | None = None
 ) -> QuotaChange:
-    """Make the tree say what ``wanted`` says, as far as the caller sees it, as `carry_out` does.
-
-    ``keep``: what ``wanted`` does not name stays; else it is deleted. ``version``: of the tree that the caller looked
-    at (`tree_file.version_of`); no other write comes between that comparison and the change.
-
-    Raises:
-        DomainError: ``stale`` (412) with the present ETag, and all that `carry_out` raises.
-    """
+    """No other write comes between the comparison of ``version`` and the change. ``keep``: what is not named stays."""
     require_writer(access)
     with transaction.atomic():
         lock_tree(cluster.pk)

@@ -1,27 +1,10 @@
-"""What is written of quota beside changes: owners here, the push and drift in their modules."""
-
 from tidesched_web.quota.services.owners import (
     create_business_line,
     create_project,
     create_tenant,
-    delete_business_line,
-    delete_project,
-    delete_tenant,
+    delete_owner,
     has_quotas,
-    update_business_line,
-    update_project,
-    update_tenant,
+    update_owner,
 )
 
-__all__ = [
-    "create_business_line",
-    "create_project",
-    "create_tenant",
-    "delete_business_line",
-    "delete_project",
-    "delete_tenant",
-    "has_quotas",
-    "update_business_line",
-    "update_project",
-    "update_tenant",
-]
+__all__ = ["create_business_line", "create_project", "create_tenant", "delete_owner", "has_quotas", "update_owner"]

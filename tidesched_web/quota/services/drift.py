@@ -1,8 +1,4 @@
-"""Finding drift, and what a person may do about it: push again, ignore. Adopting is a change (`changes.drift`).
-
-One row for each object until its drift ends; comparing again changes nothing. The live objects come from the caller
-(the watch cache of the process that holds the cluster), so no list is asked for here.
-"""
+"""One row for each object until its drift ends; the live objects come from the caller, so no list is asked for here."""
 
 import datetime as dt
 from collections.abc import Collection, Mapping
@@ -53,8 +49,6 @@ _COMPARED = ("what", "fields", "live", "digest", "refusal", "state", "changed_at
 
 @dataclass(frozen=True)
 class Live:
-    """An object as the watch saw it last: what of it is kept, and who manages which field."""
-
     part: Mapping[str, Any]
     managed: list[Mapping[str, Any]] = field(default_factory=list)
 
@@ -68,7 +62,6 @@ class Seen:
 
 
 def compared(cluster: Cluster, live: Mapping[Key, Live], names: Collection[Key] | None) -> Seen:
-    """Compare intent, last push and live; with ``names`` only of those objects. Reads, and writes nothing."""
     intents, pushed = intended(cluster, names), pushed_objects(cluster, names)
     differs: dict[Key, tuple[DriftWhat, list[FieldDrift]]] = {}
     for key, wanted in intents.items():
@@ -131,7 +124,6 @@ def record(*, cluster: Cluster, seen: Seen, live: Mapping[Key, Live]) -> int:
 
 
 def _differs(row: Drift, values: Mapping[str, Any], now: dt.datetime) -> bool:
-    """Whether a row that is there says something else now; if so, it says that from here on."""
     if all(getattr(row, name) == value for name, value in values.items() if name != "live"):
         return False
     # What was decided about it was about something else.
@@ -172,8 +164,7 @@ def _mark(cluster: Cluster, rows: Collection[Drift], *, drifted: bool) -> None:
             told.update(sync_state=after)
 
 
-def note_look(*, cluster: Cluster, live: Collection[Key]) -> DriftLook:
-    """Say that the cluster was compared now, and which of its queues and priority classes have no decision here."""
+def note_look(*, cluster: Cluster, live: Collection[Key]) -> None:
     managed = managed_names(cluster)
     unmanaged = sorted(
         name for kind, name in live if kind == QUEUE and name not in OWN_OF_VOLCANO and (kind, name) not in managed
@@ -183,7 +174,7 @@ def note_look(*, cluster: Cluster, live: Collection[Key]) -> DriftLook:
         name for kind, name in live if kind == CLASS and not name.startswith("system-") and (kind, name) not in managed
     )
     before = DriftLook.objects.filter(cluster=cluster).values_list("unmanaged", "unmanaged_classes").first()
-    look, _made = DriftLook.objects.update_or_create(
+    DriftLook.objects.update_or_create(
         cluster=cluster,
         defaults={
             "looked_at": timezone.now(),
@@ -194,7 +185,6 @@ def note_look(*, cluster: Cluster, live: Collection[Key]) -> DriftLook:
     )
     if before is not None and before != (unmanaged, classes):
         transaction.on_commit(lambda: events.publish("drift", events.EVERYTHING, cluster_id=cluster.pk), robust=True)
-    return look
 
 
 def unresolved(cluster: Cluster) -> set[Key]:
@@ -204,7 +194,6 @@ def unresolved(cluster: Cluster) -> set[Key]:
 
 
 def open_rows(cluster: Cluster) -> list[tuple[str, str, str, str]]:
-    """What waits for a person: what became of it, kind, name, and what the cluster answered to its push."""
     rows = Drift.objects.filter(cluster=cluster, state=DriftState.OPEN).order_by("kind", "name")
     return list(rows.values_list("what", "kind", "name", "refusal"))
 
@@ -232,7 +221,6 @@ def repush(*, drifts: Collection[Drift], access: Access, reason: str) -> int:
 
 @transaction.atomic
 def ignore(*, drifts: Collection[Drift], access: Access, reason: str) -> int:
-    """Leave these objects as they are until they change again. Returns how many."""
     rows, reason = _decided(drifts, access, reason)
     _say(rows, access, reason, asked="", state=DriftState.IGNORED)
     _audit(rows, "drift.ignore", access, reason)
@@ -297,19 +285,3 @@ def _fact(row: Drift, action: str) -> audit.Fact:
 def _announce(cluster_id: int) -> None:
     transaction.on_commit(lambda: events.publish("drift", events.EVERYTHING, cluster_id=cluster_id), robust=True)
     transaction.on_commit(lambda: events.publish("queues", events.EVERYTHING, cluster_id=cluster_id), robust=True)
-
-
-__all__ = [
-    "CLASS",
-    "QUEUE",
-    "Live",
-    "Seen",
-    "compared",
-    "ignore",
-    "note_adoption",
-    "note_look",
-    "open_rows",
-    "record",
-    "repush",
-    "unresolved",
-]

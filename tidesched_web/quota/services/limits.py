@@ -1,7 +1,4 @@
-"""Card limits in ``spec.capability`` follow what is known of the cluster: its mode, its card types, its Volcano.
-
-A level: queues that were pushed with other limits than they would be pushed with now are pushed again.
-"""
+"""A level: queues that were pushed with other limits than they would be pushed with now are pushed again."""
 
 import time
 
@@ -18,27 +15,25 @@ LOOK_SECONDS = 60.0
 _looked: dict[int, tuple[dict[str, str], float]] = {}
 
 
-def push_limits_anew(cluster: Cluster) -> int:
-    """Let queues that stand in step but were pushed with other card limits be pushed again; returns how many."""
+def push_limits_anew(cluster: Cluster) -> None:
+    """Let queues that stand in step but were pushed with other card limits be pushed again."""
     counted_by, now = limited_cards(cluster), time.monotonic()
     known = _looked.get(cluster.pk)
     if known is not None and known[0] == counted_by and now - known[1] < LOOK_SECONDS:
-        return 0
+        return
     pushed = PushedObject.objects.filter(cluster=cluster, kind="Queue").values_list("name", "fields")
     names = [name for name, fields in pushed.iterator() if _limited(fields) != _wanted(fields, counted_by)]
-    rows = Queue.objects.filter(cluster=cluster, name__in=names, sync_state=SyncState.IN_STEP)
-    moved = rows.update(sync_state=SyncState.PENDING) if names else 0
+    if names:
+        rows = Queue.objects.filter(cluster=cluster, name__in=names, sync_state=SyncState.IN_STEP)
+        rows.update(sync_state=SyncState.PENDING)
     _looked[cluster.pk] = (counted_by, now)
-    return moved
 
 
 def _limited(fields: dict[str, str]) -> dict[str, str]:
-    """The resources other than cpu and memory that a pushed queue was limited by, and to how many."""
     found = {name.removeprefix(_CAPABILITY): value for name, value in fields.items() if name.startswith(_CAPABILITY)}
     return {name: value for name, value in found.items() if name not in _OWN}
 
 
 def _wanted(fields: dict[str, str], counted_by: dict[str, str]) -> dict[str, str]:
-    """What the card quota that was pushed asks for, as it would be limited now."""
     cards = {name.removeprefix(CARDS): int(float(value)) for name, value in fields.items() if name.startswith(CARDS)}
     return _limited(fields_of({"kind": QUEUE, "spec": {"capability": limits_of(cards, counted_by)}}))

@@ -1,5 +1,3 @@
-"""Tenants, projects and business lines: who the cards are for."""
-
 from collections.abc import Iterable, Mapping
 from typing import Any, TypeVar
 
@@ -43,7 +41,6 @@ def create_project(*, tenant: Tenant, slug: str, actor: str, name: str = "", rea
 def create_business_line(
     *, tenant: Tenant | None, slug: str, actor: str, name: str = "", reason: str = ""
 ) -> BusinessLine:
-    """A new business line of a tenant, or of the platform where ``tenant`` is None."""
     return _create(
         BusinessLine(tenant=tenant, slug=slug, name=name or slug),
         actor=actor,
@@ -52,51 +49,10 @@ def create_business_line(
     )
 
 
-def update_tenant(
-    *,
-    tenant: Tenant,
-    actor: str,
-    name: str | None = None,
-    description: str | None = None,
-    version: int | None = None,
-    reason: str = "",
-) -> bool:
-    """Change what a tenant is called; False where nothing changes."""
-    return _update(tenant, {"name": name, "description": description}, actor=actor, version=version, reason=reason)
-
-
-def update_project(
-    *, project: Project, actor: str, name: str | None = None, version: int | None = None, reason: str = ""
-) -> bool:
-    return _update(project, {"name": name}, actor=actor, version=version, reason=reason)
-
-
-def update_business_line(
-    *, business_line: BusinessLine, actor: str, name: str | None = None, version: int | None = None, reason: str = ""
-) -> bool:
-    return _update(business_line, {"name": name}, actor=actor, version=version, reason=reason)
-
-
-def delete_tenant(*, tenant: Tenant, actor: str, version: int | None = None, reason: str = "") -> None:
-    """Delete a tenant that has no queue and no quota, with its projects, business lines, members and tokens."""
-    _delete(tenant, actor=actor, version=version, reason=reason)
-
-
-def delete_project(*, project: Project, actor: str, version: int | None = None, reason: str = "") -> None:
-    _delete(project, actor=actor, version=version, reason=reason)
-
-
-def delete_business_line(
-    *, business_line: BusinessLine, actor: str, version: int | None = None, reason: str = ""
-) -> None:
-    _delete(business_line, actor=actor, version=version, reason=reason)
-
-
 _KIND: dict[type[Any], str] = {Tenant: "tenant", Project: "project", BusinessLine: "business_line"}
 
 
 def _about(row: Owner) -> dict[str, Any]:
-    """How the audit log names an owner, and whose business it is."""
     if isinstance(row, Tenant):
         return {"kind": "tenant", "label": row.slug, "tenant_ids": [row.pk]}
     place = row.tenant.slug if row.tenant else "platform"
@@ -122,8 +78,10 @@ def _create(row: _O, *, actor: str, reason: str, after: dict[str, Any]) -> _O:
 
 
 @transaction.atomic
-def _update(row: Owner, wanted: dict[str, str | None], *, actor: str, version: int | None, reason: str) -> bool:
-    locked = lock_row(type(row), row.pk)
+def update_owner(
+    *, owner: Owner, actor: str, version: int | None = None, reason: str = "", **wanted: str | None
+) -> bool:
+    locked = lock_row(type(owner), owner.pk)
     check_version(locked, version)
     after = {key: value for key, value in wanted.items() if value is not None and value != getattr(locked, key)}
     if not after:
@@ -131,20 +89,20 @@ def _update(row: Owner, wanted: dict[str, str | None], *, actor: str, version: i
     before = {key: getattr(locked, key) for key in after}
     for key, value in after.items():
         setattr(locked, key, value)
-        setattr(row, key, value)
+        setattr(owner, key, value)
     check_fields(locked)
     if "name" in after:
         require_seen(locked.name)
     locked.version += 1
     locked.save(update_fields=[*after, "version", "updated_at"])
-    row.version = locked.version
+    owner.version = locked.version
     _record(locked, verb="update", actor=actor, reason=reason, before=before, after=after, **_about(locked))
     return True
 
 
 @transaction.atomic
-def _delete(row: Owner, *, actor: str, version: int | None, reason: str) -> None:
-    locked = lock_row(type(row), row.pk)
+def delete_owner(*, owner: Owner, actor: str, version: int | None = None, reason: str = "") -> None:
+    locked = lock_row(type(owner), owner.pk)
     check_version(locked, version)
     found = dependents_of(locked)
     refuse_dependents(found)

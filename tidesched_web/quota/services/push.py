@@ -1,12 +1,6 @@
-"""Push intent to the cluster: Queue and PriorityClass objects, by server-side apply.
-
-What is there is read first, then what it should be, and only what differs is written (``push_object``), some objects
-at a time: whichever of two pushes comes last, the newer figure stays. No transaction is open while the cluster is
-asked. The answer is written only where the row is still of the version that was pushed; a newer one stays pending and
-goes with the next push.
-
-The quota that is sent is the **effective** one: the base as people set it, with the layers of the tide plans that are
-open now. It is worked out anew at each push from the clock alone, so a tick that was missed is made good by the next.
+"""What is there is read first, then what it should be, and only what differs is written: whichever of two pushes comes
+last, the newer figure stays. No transaction is open while the cluster is asked; the answer is written only where the
+row is still of the version that was pushed.
 """
 
 import logging
@@ -58,10 +52,7 @@ Forced = Collection[tuple[str, str]]
 
 @dataclass
 class PushReport:
-    """What came of a push: ``pushed`` are as they should be, ``written`` of these had to be written.
-
-    ``unreachable`` holds the failure that ended it early; the rest stays pending.
-    """
+    """``unreachable`` holds the failure that ended it early; the rest stays pending."""
 
     pushed: int = 0
     written: int = 0
@@ -77,10 +68,7 @@ def push_cluster(
     classes_named: Collection[str] | None = None,
     client: KubernetesClient | None = None,
 ) -> PushReport:
-    """Push what is not in step, or look at all of it; an object that is as it should be is not written.
-
-    With names, nothing but those is looked at, also what rests after a refusal: the change that names it is new.
-    """
+    """With names, nothing but those is looked at, also what rests after a refusal."""
     report = PushReport()
     if cluster.mode == ClusterMode.OBSERVE or cluster.disconnected_at is not None:
         return report
@@ -117,7 +105,6 @@ def push_cluster(
 
 
 def push_pending() -> dict[str, PushReport]:
-    """Push what waits in every cluster that takes pushes; the reports by the cluster's slug."""
     for cluster in reached_clusters().exclude(mode=ClusterMode.OBSERVE):
         push_limits_anew(cluster)
     pending, rests = Q(sync_state=SyncState.PENDING), REFUSED & Q(retry_at__gt=timezone.now())
@@ -136,7 +123,6 @@ def push_pending() -> dict[str, PushReport]:
 
 
 def _wait(cluster: Cluster, rows: Sequence[PriorityClass | Queue], error: str) -> None:
-    """These could not be sent: they wait, and so do the steps of the tide plans that are due in them."""
     mark_away(rows, error)
     names = [row.name for row in rows if isinstance(row, Queue)]
     due = Queue.objects.filter(pk__in=tide_due(cluster), name__in=names) if names else Queue.objects.none()
@@ -153,7 +139,6 @@ class _Push:
         self.writes = ClusterWrites(client)
 
     def run(self, classes: Sequence[PriorityClass], queues: Sequence[Queue]) -> None:
-        """Send all, or mark what could not be sent as waiting, with the reason."""
         forced = asked_again(self.cluster)
         waiting: dict[tuple[str, str], PriorityClass | Queue] = {}
         waiting |= {(PRIORITY_CLASS.name, row.name): row for row in classes}
@@ -219,11 +204,6 @@ class _Push:
         ]
 
     def _read(self, kind: Kind, names: Sequence[str]) -> dict[str, Json]:
-        """The live objects of these names.
-
-        Raises:
-            ApiFailure, Unreachable: they are not known, so nothing is written.
-        """
         if len(names) <= _READ_SINGLY:
             paths = [kind.path(name=name) for name in names]
             outcomes = run_all([partial(self.client.send, "GET", path) for path in paths])

@@ -1,8 +1,7 @@
-"""Writing down what came of a push: one statement for a batch, and only for rows that stand otherwise than before."""
-
 import datetime as dt
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from django.db import connection, transaction
 from django.utils import timezone
@@ -11,14 +10,49 @@ from psycopg.types.json import Jsonb
 from tidesched_web.clusters.kubernetes.outcomes import Outcome, OutcomeKind
 from tidesched_web.clusters.models import Cluster
 from tidesched_web.common import live
+from tidesched_web.quota.drift_fields import fields_of
 from tidesched_web.quota.events import about_queue
-from tidesched_web.quota.models import PriorityClass, Queue, QueueState, SyncState, TideAnswer
+from tidesched_web.quota.models import PriorityClass, PushedObject, Queue, QueueState, SyncState, TideAnswer
 from tidesched_web.quota.push_selectors import FIRST_RETRY, LAST_RETRY
 from tidesched_web.quota.selectors import card_quota_of
 from tidesched_web.quota.services.push_object import OVERTAKEN, Aim
-from tidesched_web.quota.services.pushed import Written, note_pushed
 from tidesched_web.quota.services.tide_steps import Turned, note_steps
 from tidesched_web.quota.tide_selectors import beyond_base
+
+
+@dataclass(frozen=True)
+class Written:
+    """An object that the cluster has taken: what was sent, of which version of the row, in which state it is wanted."""
+
+    kind: str
+    name: str
+    manifest: Mapping[str, Any]
+    version: int
+    state: str = ""
+
+
+def note_pushed(*, cluster_id: int, written: Iterable[Written]) -> None:
+    """Keep the fields of what was written, in one statement; called after the cluster's answer."""
+    now = timezone.now()
+    rows = [
+        PushedObject(
+            cluster_id=cluster_id,
+            kind=one.kind,
+            name=one.name,
+            fields=fields_of(one.manifest, state=one.state),
+            version=one.version,
+            pushed_at=now,
+        )
+        for one in written
+    ]
+    if rows:
+        PushedObject.objects.bulk_create(
+            rows,
+            update_conflicts=True,
+            unique_fields=("cluster", "kind", "name"),
+            update_fields=("fields", "version", "pushed_at"),
+        )
+
 
 # More than so many at once are not announced one by one: a page that shows them fetches its list again.
 _ANNOUNCED = 100
@@ -50,8 +84,6 @@ WHERE q.id = v.id AND q.version = v.version RETURNING q.id
 
 @dataclass
 class Pushed:
-    """A row, what its object should be, and what came of it."""
-
     row: PriorityClass | Queue
     aim: Aim
     effective: Mapping[str, int] = field(default_factory=dict)
@@ -63,7 +95,6 @@ class Pushed:
 
     @property
     def written(self) -> Written:
-        """For the last push of the drift page."""
         state = str(self.row.state) if isinstance(self.row, Queue) else ""
         return Written(self.kind, self.row.name, self.aim.manifest, self.row.version, state)
 
@@ -106,7 +137,6 @@ def mark_pushed(cluster: Cluster, batch: Sequence[Pushed]) -> None:
 
 
 def _turned(row: Queue, one: Pushed, now: dt.datetime) -> Turned:
-    """A queue as the history of the tide plans has it."""
     standing = _standing(one, now)
     return Turned(row, one.effective, _ANSWERS.get(standing.state, TideAnswer.REFUSED), standing.error)
 
@@ -146,8 +176,6 @@ def mark_away(rows: Sequence[Queue] | Sequence[PriorityClass] | Sequence[Queue |
 
 @dataclass(frozen=True)
 class _Standing:
-    """How a row stands after its push. ``refusals`` None: their number stays as it is."""
-
     state: SyncState
     error: str
     refusals: int | None
@@ -175,7 +203,6 @@ def _standing(one: Pushed, now: dt.datetime) -> _Standing:
 
 
 def _queue_line(row: Queue, one: Pushed, standing: _Standing, now: dt.datetime) -> tuple[object, ...] | None:
-    """The columns to write, None where the row says all that already."""
     head = (row.pk, row.version, *standing.columns)
     if not one.outcome.done:
         return None if standing.same_as(row) else (*head, None, None, None, None)

@@ -1,12 +1,6 @@
-"""Bringing one object to what it should be: read, compare, and write only what differs. Asks no database.
-
-Fields are never forced from others in silence. Forced is what a person has asked to push again, and a field that
-TideSched still owns beside another manager: it was not set otherwise since, so no wish is lost. All else that
-another manager has set otherwise is a conflict, which names the field and who it was.
-
-Two pushes may have the same object at once, and the one with the older figure may come last. So an object is written,
-opened and closed only at the version that was read, and what it should be is asked of the database after that reading:
-where another write came in between, this one is ``OVERTAKEN``, and both are read again.
+"""Forced is only what a person asked to push again, and a field that TideSched owns beside another manager; all else
+that another manager has set otherwise is a conflict. An object is written, opened and closed only at the version
+that was read: where another write came between, both are read again (``OVERTAKEN``).
 """
 
 from dataclasses import dataclass, replace
@@ -25,13 +19,7 @@ _COUNTS = ("pending", "inqueue", "running", "unknown")
 
 @dataclass(frozen=True)
 class Aim:
-    """An object as it should be.
-
-    Attributes:
-        forced: a person has asked to push it again, by all managers.
-        wants_open: only of queues. by_command: Volcano opens and closes them.
-        inhabited: the sessions see gangs in the queue, whatever its status counts.
-    """
+    """``by_command``: Volcano opens and closes queues. ``inhabited``: the sessions see gangs in it."""
 
     manifest: Json
     forced: bool = False
@@ -41,10 +29,7 @@ class Aim:
 
 
 def bring(writes: ClusterWrites, aim: Aim, live: Json | None) -> Outcome:
-    """Bring ``live`` (what was read, None = nothing) to ``aim``; the outcome's body is the object as it is then.
-
-    Reason ``Unchanged``: nothing was sent.
-    """
+    """Bring ``live`` (None = nothing there) to ``aim``; reason ``Unchanged``: nothing was sent."""
     applied = _apply(writes, aim, live)
     return _with_state(writes, aim, applied) if aim.wants_open is not None else applied
 
@@ -71,7 +56,6 @@ def _apply(writes: ClusterWrites, aim: Aim, live: Json | None) -> Outcome:
 
 
 def _overtaken(outcome: Outcome) -> Outcome:
-    """A conflict of a write that named its version: another write came first."""
     return replace(outcome, reason=OVERTAKEN) if outcome.kind is OutcomeKind.CONFLICT else outcome
 
 

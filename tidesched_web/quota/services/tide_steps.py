@@ -1,8 +1,4 @@
-"""Steps of the tide plans: each figure that a push made another one by the clock, and what the cluster answered.
-
-A step is written where its figure is sent and never edited, but for the answer: one that was refused or did not reach
-the cluster is the same step when it is sent again.
-"""
+"""Written where its figure is sent and never edited, but for the answer: sent again, a refused one is the same step."""
 
 import datetime as dt
 from collections.abc import Iterator, Mapping, Sequence
@@ -31,7 +27,6 @@ class Turned:
     message: str = ""
 
     def figures(self) -> Iterator[tuple[str, int, int]]:
-        """Card, from and to, of each figure that the clock has changed since the last push."""
         base, told = card_quota_of(self.queue), self.queue.tide
         for card in sorted({*told, *beyond_base(base, self.effective)}):
             before, after = told.get(card, base.get(card, 0)), self.effective.get(card, 0)
@@ -97,7 +92,6 @@ def _about(plans: Sequence[tide.Plan], open_now: tide.Open, queue: str, card: st
 
 
 def _ended_by(cluster: Cluster, plan: str, layer: int) -> str:
-    """Who ended this layer of a plan, by the audit log; empty where its entry is not among the newest."""
     row = TidePlan.objects.filter(cluster=cluster, name=plan).only("pk", "layers").first()
     if row is None or layer >= len(row.layers):
         return ""

@@ -1,5 +1,3 @@
-"""Raising and resolving alerts: one open alert per cluster (None: the platform) and key, from its rise to its end."""
-
 import datetime as dt
 from collections.abc import Mapping
 from typing import Any
@@ -22,7 +20,6 @@ def raise_alert(
     numbers: Mapping[str, Any] | None = None,
     session_id: int | None = None,
 ) -> bool:
-    """Open an alert; True when it is new. One that is open is brought up to date instead, and stays acknowledged."""
     key, figures = key[:120], dict(numbers or {})
     known = _open(cluster_id, key).first()
     if known is not None:
@@ -71,10 +68,7 @@ def keep_open(
     wanted: Mapping[str, dict[str, Any]],
     outlasts: dt.timedelta = dt.timedelta(),
 ) -> None:
-    """Make the open alerts whose key starts with ``prefix`` exactly ``wanted`` (key -> fields of ``raise_alert``).
-
-    ``outlasts``: an alert ends only once its cause has not been seen for so long, by the wall's clock.
-    """
+    """Make the open alerts with ``prefix`` exactly ``wanted``; ``outlasts``: how long (wall) a cause has to be gone."""
     now = timezone.now()
     rows = _of(cluster_id).filter(resolved_at__isnull=True, key__startswith=prefix)
     there = dict(rows.values_list("key", "lapsed_at"))

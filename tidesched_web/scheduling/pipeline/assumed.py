@@ -1,8 +1,4 @@
-"""Own writes that the watch cache has not shown yet, laid over its snapshot so that nothing is decided twice.
-
-An assumption ends when the cache shows what was written (or that the object is another one), and at the latest
-``EXPIRE_SECONDS`` after the write: then the cache is believed again.
-"""
+"""Own writes that the watch cache has not shown yet, laid over its snapshot so that nothing is decided twice."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -32,7 +28,6 @@ class Assumed:
         return len(self._pods) + len(self._groups)
 
     def is_bound(self, pod: str) -> bool:
-        """Whether this process has bound the pod ``namespace/name`` and the cluster does not show it yet."""
         return (pod, DecisionKind.BIND) in self._pods
 
     def add(self, draft: Draft, *, at: float) -> None:
@@ -43,7 +38,6 @@ class Assumed:
             self._pods[draft.target, draft.kind] = assumption
 
     def lay_over(self, snapshot: Snapshot) -> Snapshot:
-        """The snapshot as the cluster will soon show it; assumptions that it shows already are dropped."""
         if not (self._pods or self._groups):
             return snapshot
         now = timing.monotonic()

@@ -1,5 +1,3 @@
-"""A chain of the audit log that does not hold is an alert, until a verification finds it whole."""
-
 from tidesched_web.audit.selectors import chain_checks
 from tidesched_web.clusters.models import Cluster
 from tidesched_web.scheduling.models import AlertSeverity
@@ -9,7 +7,6 @@ KEY = "audit_chain"
 
 
 def look() -> int:
-    """Make the alerts say what the newest verification of each chain found; returns how many chains are broken."""
     clusters = set(Cluster.objects.values_list("pk", flat=True))
     broken = 0
     for chain, check in chain_checks().items():

@@ -21,12 +21,10 @@ class GangBinds(msgspec.Struct, kw_only=True):
 
     @property
     def required(self) -> int:
-        """How many of all must be bound for the gang to stand."""
         return max((int(draft.detail.get("required", 0)) for draft in (*self.to_send, *self.already)), default=0)
 
 
 class BindReport(msgspec.Struct):
-    done: int = 0
     failed: int = 0
     open: int = 0
     taken_back: list[str] = []
@@ -37,11 +35,6 @@ def gangs(drafts: Iterable[Draft]) -> list[GangBinds]:
 
 
 def send(units: Sequence[GangBinds], route: Route) -> BindReport:
-    """Bind gang after gang, whole gangs in a batch.
-
-    Raises:
-        LeaseLost, Paused: what was not sent yet stays open.
-    """
     report = BindReport()
     by_first = {unit.to_send[0].id: unit for unit in units if unit.to_send}
     for batch in planning.batches([unit.to_send for unit in by_first.values()], BATCH):
@@ -52,7 +45,6 @@ def send(units: Sequence[GangBinds], route: Route) -> BindReport:
         outcomes = [outcome_of(draft, answer) for draft, answer in zip(drafts, answers, strict=True)]
         known = [outcome for outcome in outcomes if outcome is not None]
         route.finish(drafts, known)
-        report.done += sum(outcome.state is DecisionState.DONE for outcome in known)
         report.failed += sum(outcome.state is not DecisionState.DONE for outcome in known)
         report.open += len(outcomes) - len(known)
         states = {outcome.id: outcome for outcome in known}
@@ -89,10 +81,7 @@ def _complete_or_take_back(unit: GangBinds, states: dict[int, Outcome], route: R
 
 
 def take_back(bound: Sequence[Draft], route: Route, *, reason: str) -> None:
-    """Undo the binds of a gang that cannot be completed: written first, then sent.
-
-    By deletion, not by the Eviction API: a disruption budget must not keep half a gang on its cards.
-    """
+    """By deletion, not by the Eviction API: a disruption budget must not keep half a gang on its cards."""
     drafts = [
         Draft(
             kind=DecisionKind.EVICT,

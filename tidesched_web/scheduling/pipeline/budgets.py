@@ -18,7 +18,6 @@ class Budgets:
         self._allowed: dict[str, int] = {}
 
     def forbids(self, drafts: Sequence[Draft]) -> tuple[Draft, str] | None:
-        """The first of these evictions that would be one too many if all of them were made, and why."""
         used: Counter[str] = Counter()
         for draft in drafts:
             pod = self._pods.get(draft.target)

@@ -1,5 +1,3 @@
-"""What the sessions of one cluster keep warm between them, in the process that holds its lease."""
-
 from __future__ import annotations
 
 import time
@@ -82,14 +80,12 @@ class ClusterContext:
         self._owners_at = float("-inf")
 
     def load(self) -> None:
-        """Read from the tables what recording compares with; again after a transaction that failed."""
         self.gangs.load()
         self.usage.load()
         self.inventory.load()
         self.events.load()
 
     def announce(self, changed: Mapping[tuple[str, int | str], live.About | None], *, version: int) -> None:
-        """Tell the open pages what changed ((topic, id) → the object); what comes too soon, with the next session."""
         self._to_announce |= changed
         if time.monotonic() - self._announced_at < ANNOUNCE_SECONDS:
             return
@@ -99,17 +95,12 @@ class ClusterContext:
         self._to_announce = {}
 
     def owners(self) -> dict[str, QueueOwner]:
-        """The cluster's queues as TideSched owns them, at most some seconds old."""
         if time.monotonic() - self._owners_at > OWNERS_SECONDS:
             self._owners, self._owners_at = queue_owners(self.cluster_id), time.monotonic()
         return self._owners
 
     def policy(self) -> tuple[PolicyRevision, Policy]:
-        """The newest policy that this engine can use: an invalid one keeps the last good one in force.
-
-        Raises:
-            NoPolicy: there is none.
-        """
+        """The newest policy that this engine can use: an invalid one keeps the last good one in force."""
         newest = PolicyRevision.objects.filter(cluster_id=self.cluster_id, valid=True).order_by("-number")[:5]
         found, faults = None, dict[str, dict[str, Any]]()
         for revision in newest:

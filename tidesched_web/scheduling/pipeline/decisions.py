@@ -1,8 +1,4 @@
-"""Decisions as rows: written before anything is sent, marked when the cluster has answered.
-
-A row's life: *decided* (surely not sent to the cluster), *sending* (it may have been), then *done*, *failed* or
-*superseded*. Bulk paths: COPY in, one ``UPDATE … FROM unnest`` for the outcomes of a batch.
-"""
+"""Written before anything is sent. A row is *decided* (surely not sent), *sending* (perhaps sent), then final."""
 
 import datetime as dt
 from collections.abc import Iterable, Sequence
@@ -58,10 +54,7 @@ def insert(
     state: DecisionState = DecisionState.DECIDED,
     outcome: str = "",
 ) -> None:
-    """Write all rows by binary COPY and give each draft its id. O(rows), in the caller's transaction.
-
-    Its commit waits for the disk whatever the server is set to: what is sent must not be forgotten in a crash.
-    """
+    """Its commit waits for the disk whatever the server is set to: what is sent must not be forgotten in a crash."""
     if not drafts:
         return
     require_transaction()
@@ -83,7 +76,6 @@ def insert(
 
 
 def take_over(drafts: Iterable[Draft], *, epoch: int) -> None:
-    """Mark as being sent, under the epoch that sends them."""
     ids, since = _ids_and_oldest(drafts)
     if not ids:
         return
@@ -115,7 +107,6 @@ def mark(drafts: Sequence[Draft], outcomes: Sequence[Outcome]) -> None:
 
 
 def open_decisions(cluster_id: int) -> list[Decision]:
-    """What earlier sessions left open, in the order in which it was decided."""
     return list(
         Decision.objects.filter(
             cluster_id=cluster_id, state__in=[DecisionState.DECIDED, DecisionState.SENDING]
@@ -139,7 +130,6 @@ def as_draft(row: Decision) -> Draft:
 
 
 def done_binds(cluster_id: int, gang: str, *, sessions: Iterable[int]) -> list[Draft]:
-    """The binds of a gang that these sessions made and marked."""
     rows = Decision.objects.filter(
         cluster_id=cluster_id,
         gang=gang,

@@ -1,7 +1,4 @@
-"""Finding drift from the watches: what was changed by hand shows within seconds, without asking for any list.
-
-Belongs to the process that holds the cluster; sessions do not wait for it, and it goes on while they cannot run.
-"""
+"""Drift from the watches, in the process that holds the cluster; it goes on while no session can run."""
 
 import threading
 import time
@@ -27,10 +24,7 @@ _KINDS = (QUEUE.name, PRIORITY_CLASS.name)
 
 
 class DriftWatch:
-    """A tap of the cluster's cache that keeps its queues and priority classes, and compares those that changed.
-
-    What differs has to differ at two looks in a row: between a push and its echo in the watch it does for a moment.
-    """
+    """What differs has to do so at two looks in a row: between a push and its echo it does for a moment."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -55,7 +49,6 @@ class DriftWatch:
                 self._live[key] = Live(part, obj["metadata"].get("managedFields") or [])
 
     def look(self, cluster: Cluster) -> int:
-        """Compare what may have changed, if it is time; returns how many rows changed. The cache has to be synced."""
         now = time.monotonic()
         with self._lock:
             changed = bool(self._changed or self._doubted)
@@ -86,7 +79,6 @@ class DriftWatch:
         return rows
 
     def _sure(self, seen: Seen) -> Seen:
-        """Without what differs for the first time, or in another way than at the last look."""
         marks = {key: digest(fields) for key, (_what, fields) in seen.differs.items()}
         doubted = {
             key: mark for key, mark in marks.items() if self._doubted.get(key) != mark and self._known.get(key) != mark

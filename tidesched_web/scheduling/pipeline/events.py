@@ -1,5 +1,3 @@
-"""Events on PodGroups and pods: one for each object and reason, counted on where its numbers have changed."""
-
 from collections.abc import Iterable, Iterator
 
 import msgspec
@@ -21,8 +19,6 @@ Key = tuple[str, str, str]
 
 
 class Counted(msgspec.Struct, frozen=True, kw_only=True):
-    """An event that is to be sent: how often it was by then, and since when. ``reclaim``: index of the one it is of."""
-
     event: Event
     count: int
     first: float
@@ -37,15 +33,12 @@ class _Told(msgspec.Struct):
 
 
 class EventBook:
-    """What was sent of each object and reason, in this process and (counts only) before it."""
-
     def __init__(self, *, cluster_id: int) -> None:
         self.cluster_id = cluster_id
         self._told: dict[Key, _Told] = {}
         self._stood: set[Key] = set()
 
     def load(self) -> None:
-        """Take the newest events that were written as sent, so that a new process does not repeat them."""
         rows = (
             Decision.objects.filter(cluster_id=self.cluster_id, kind=DecisionKind.EVENT)
             .order_by("-id")
@@ -58,7 +51,6 @@ class EventBook:
             self._told.setdefault((detail["kind"], target, detail["reason"]), told)
 
     def due(self, result: Result, snapshot: Snapshot) -> list[Counted]:
-        """What this session has to send. It counts as sent once :meth:`note` was called."""
         now = timing.monotonic()
         due: list[Counted] = []
         stands: set[Key] = set()
@@ -81,7 +73,6 @@ class EventBook:
         return due
 
     def note(self, drafts: Iterable[Draft]) -> None:
-        """These were sent, or would be refused again."""
         now = timing.monotonic()
         for draft in drafts:
             if draft.kind is DecisionKind.EVENT:
@@ -94,7 +85,6 @@ class EventBook:
 
 
 def _wanted(result: Result, snapshot: Snapshot) -> Iterator[tuple[Event, int | None, bool]]:
-    """Events with the reclaim that they are of, and whether they tell of something that was done or found just now."""
     for event in result.events:
         yield event, None, True
     there = {group.key: group for group in snapshot.pod_groups if not group.made}

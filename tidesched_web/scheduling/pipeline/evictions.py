@@ -1,9 +1,4 @@
-"""Evicting whole gangs: every member of a reclaim passes a dry run before the first one is evicted.
-
-The Eviction API is not atomic. A disruption budget that says no in the dry run cancels the reclaim before any pod has
-lost anything; one that says no in the middle leaves a recorded partial reclaim and an alert. The evicted members end
-their gang through their controller, and the next session decides anew with what is there.
-"""
+"""Every member of a reclaim passes a dry run before the first is evicted: a budget's no then costs nobody anything."""
 
 from collections.abc import Callable, Sequence
 
@@ -21,11 +16,8 @@ from tidesched_web.scheduling.pipeline.sending import BATCH, Route, outcome_of, 
 
 
 class EvictionReport(msgspec.Struct):
-    done: int = 0
     failed: int = 0
     open: int = 0
-    cancelled_reclaims: int = 0
-    partial_reclaims: int = 0
     cancelled: set[int] = set()
 
 
@@ -39,11 +31,7 @@ def units(drafts: Sequence[Draft]) -> list[list[Draft]]:
 
 
 def send(groups: Sequence[list[Draft]], route: Route, *, budgets: Budgets | None = None) -> EvictionReport:
-    """Evict reclaim by reclaim; one that goes beyond ``budgets`` as a whole is cancelled (None: it has begun already).
-
-    Raises:
-        LeaseLost, Paused: what was not sent yet stays open.
-    """
+    """A reclaim that goes beyond ``budgets`` as a whole is cancelled (None: it has begun already)."""
     report = EvictionReport()
     for batch in planning.batches(list(groups), BATCH):
         drafts = [draft for group in batch for draft in group]
@@ -60,7 +48,6 @@ def send(groups: Sequence[list[Draft]], route: Route, *, budgets: Budgets | None
                 refused, answer = over[0], Answer(OutcomeKind.REFUSED, "DisruptionBudget", over[1])
             if refused is not None and answer is not None:
                 _cancel(group, refused, answer, route)
-                report.cancelled_reclaims += 1
                 report.cancelled |= {draft.reclaim_id for draft in group if draft.reclaim_id is not None}
                 report.failed += len(group)
             else:
@@ -83,7 +70,6 @@ def _announce(draft: Draft, route: Route) -> Callable[[], Answer]:
 
 
 def _passes(answer: Answer) -> bool:
-    """A member that is gone already needs no eviction."""
     return answer.kind in (OutcomeKind.DONE, OutcomeKind.GONE)
 
 
@@ -116,7 +102,6 @@ def _evict(groups: Sequence[list[Draft]], route: Route, report: EvictionReport) 
     failpoints.reach("evict.sent")
     outcomes = [_outcome(draft, answer) for draft, answer in zip(drafts, answers, strict=True)]
     known = [outcome for outcome in outcomes if outcome is not None]
-    report.done += sum(outcome.state is DecisionState.DONE for outcome in known)
     report.failed += sum(outcome.state is not DecisionState.DONE for outcome in known)
     report.open += len(outcomes) - len(known)
     route.finish(drafts, known)
@@ -130,7 +115,7 @@ def _evict(groups: Sequence[list[Draft]], route: Route, report: EvictionReport) 
         )
         for group in groups:
             if all(draft.id in states for draft in group):
-                report.partial_reclaims += _alert_if_partial(group, states, route)
+                _alert_if_partial(group, states, route)
 
 
 def _outcome(draft: Draft, answer: Answer) -> Outcome | None:
@@ -139,10 +124,10 @@ def _outcome(draft: Draft, answer: Answer) -> Outcome | None:
     return outcome_of(draft, answer)
 
 
-def _alert_if_partial(group: Sequence[Draft], states: dict[int, Outcome], route: Route) -> int:
+def _alert_if_partial(group: Sequence[Draft], states: dict[int, Outcome], route: Route) -> None:
     stayed = [draft for draft in group if states[draft.id].state is not DecisionState.DONE]
     if not stayed or len(stayed) == len(group):
-        return 0
+        return
     alerts.raise_alert(
         cluster_id=route.cluster_id,
         key="partial_reclaim",  # one open alert says enough; one for each would never end
@@ -152,4 +137,3 @@ def _alert_if_partial(group: Sequence[Draft], states: dict[int, Outcome], route:
         numbers={"reclaim": group[0].reclaim_id, "stayed": [draft.target for draft in stayed][:20]},
         session_id=route.session_id,
     )
-    return 1

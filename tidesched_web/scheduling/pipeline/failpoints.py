@@ -1,11 +1,5 @@
-"""Named places where a test can kill, stop, slow or fail the process; nothing happens where none is set.
-
-``TIDESCHED_FAILPOINTS`` holds ``name=action[:argument]`` pairs joined by ``;``. Actions: ``kill9``, ``pause`` (SIGSTOP
-of the own process), ``lock`` (wait for what never comes), ``raise`` and ``sleep:SECONDS``. An argument of the form
-``@N`` (``kill9:@3``) waits for the N-th time that the place is reached. Each one fires once per process; with
-``TIDESCHED_FAILPOINTS_ONCE=DIRECTORY`` once for all processes: a marker file is made first, so the process that takes
-over passes the same place unharmed.
-Only work that binds or evicts reaches a place: a session that merely looks, or tells how things stand, passes by.
+"""``TIDESCHED_FAILPOINTS`` holds ``name=action[:argument]`` joined by ``;``; ``@N`` waits for the N-th time. Each fires
+once per process; with ``TIDESCHED_FAILPOINTS_ONCE=DIRECTORY`` once for all.
 """
 
 import os
@@ -58,11 +52,6 @@ class BadFailpoint(ValueError):
 
 
 def parse(text: str) -> dict[str, _Failpoint]:
-    """Read the variable's text.
-
-    Raises:
-        BadFailpoint: unknown name or action.
-    """
     found: dict[str, _Failpoint] = {}
     for part in filter(None, (piece.strip() for piece in text.split(";"))):
         name, _, what = part.partition("=")
@@ -82,7 +71,6 @@ _lock = threading.Lock()
 
 
 def reach(name: str, *, acts: bool = True) -> None:
-    """Say that the place ``name`` is reached by work that binds or evicts (``acts``)."""
     if not _active or not acts:
         return
     point = _active.get(name)

@@ -1,5 +1,3 @@
-"""``status.running``, ``succeeded``, ``failed`` of PodGroups: one write for a gang, however many of its pods moved."""
-
 from collections.abc import Callable, Mapping, Sequence
 
 from tidesched_web.clusters.kubernetes.cache import GangCounts
@@ -34,13 +32,7 @@ class GangCountBook:
         pods: Sequence[Pod],
         shown: Callable[[], Mapping[str, GangCounts]],
     ) -> int:
-        """Write the counts that are not what the cluster shows; returns how many were written.
-
-        ``pods`` are those of the watch alone, without assumptions: its editions say what has changed.
-
-        Raises:
-            LeaseLost: the rest waits for the next holder.
-        """
+        """``pods`` are those of the watch alone, without assumptions: its editions say what has changed."""
         # With each session: only the last few editions know how they differ.
         true = self._counted.follow(pods)
         now = timing.monotonic()
@@ -65,8 +57,6 @@ class GangCountBook:
 
 
 class Counted:
-    """The pods of each gang as Volcano counts them: one that is on its way out does not run any more."""
-
     def __init__(self) -> None:
         self._changes = PodChanges()
         self._places: dict[str, tuple[str, int]] = {}

@@ -1,7 +1,4 @@
-"""What limits a mistake that would evict everybody: an eviction budget, and reasons to send nothing at all.
-
-Budgets count in minutes of the cluster's clock, over what was really sent, so they survive a restart.
-"""
+"""Budgets count in minutes of the cluster's clock, over what was really sent, so they survive a restart."""
 
 import datetime as dt
 from typing import Any
@@ -21,8 +18,6 @@ RELEASE_LASTS = dt.timedelta(minutes=10)
 
 
 class Breach(msgspec.Struct, frozen=True):
-    """A budget that a session would exceed; ``limit`` and ``asked`` in the unit that the message names."""
-
     rule: str
     limit: float
     asked: float
@@ -98,11 +93,7 @@ def _sent_in_the_last_minute(cluster_id: int, now: dt.datetime) -> tuple[int, fl
 
 
 def use_release(cluster_id: int, session_number: int, wanted: Breach) -> bool:
-    """Use up a person's release of the eviction guard.
-
-    True when there is one that no session has used yet and that covers ``wanted``: the same budget, and no more than
-    the person was shown. What goes beyond it stops again and is shown anew.
-    """
+    """True for an unused release that covers ``wanted``: the same budget, and no more than the person was shown."""
     recent = timezone.now() - RELEASE_LASTS
     newest = (
         Alert.objects.filter(cluster_id=cluster_id, key=GUARD_KEY, resolved_at__gte=recent)

@@ -1,5 +1,3 @@
-"""Keeping what each session saw, so that it can be run again; inside a byte budget per cluster."""
-
 import msgspec
 from django.db import connection
 
@@ -23,11 +21,7 @@ class InputWriter:
         self._since = 0
 
     def write(self, session_id: int, snapshot: Snapshot, memory: Memory | None) -> int:
-        """Store the input of a session, in the caller's transaction; returns its id.
-
-        By the session's id and not with its row: the two rows would refer to each other, and each session would stay
-        in memory with its input until a collector of garbage comes by.
-        """
+        """By the session's id: rows that refer to each other would stay in memory until garbage is collected."""
         format_, payload, base_id = self._encode(snapshot)
         stored = bridge.encode_memory(memory) if memory is not None else b""
         row = SessionInput.objects.create(
@@ -58,11 +52,6 @@ class InputWriter:
 
 
 def read(session: Session) -> tuple[Snapshot, Memory | None]:
-    """What a session saw.
-
-    Raises:
-        BadInput: the input was not kept, or cannot be read.
-    """
     row = SessionInput.objects.select_related("base").filter(session=session).first()
     if row is None:
         raise BadInput("no_session_input", f"the input of session {session.number} is not kept any more")
@@ -84,11 +73,6 @@ class Replay(msgspec.Struct, frozen=True):
 
 
 def replay(session: Session) -> Replay:
-    """Run a stored session again and compare.
-
-    Raises:
-        BadInput: its input or its policy is not kept any more.
-    """
     if session.policy is None:
         raise BadInput("no_policy", f"the policy of session {session.number} is not kept any more")
     snapshot, memory = read(session)
@@ -111,11 +95,7 @@ def total_bytes(cluster_id: int) -> int:
 
 
 def shrink(cluster_id: int, *, budget: int) -> int:
-    """Delete inputs until they fit ``budget`` bytes; returns how many went.
-
-    First those of sessions that neither bound nor evicted, in the older half; then the oldest full snapshots with the
-    differences that refer to them. The newest full snapshot always stays.
-    """
+    """Idle sessions of the older half, then the oldest full snapshots with their differences, never the newest."""
     before = SessionInput.objects.filter(cluster_id=cluster_id).count()
     if total_bytes(cluster_id) > budget:
         middle = SessionInput.objects.filter(cluster_id=cluster_id).order_by("-id")[before // 2 : before // 2 + 1]

@@ -1,5 +1,3 @@
-"""Who this installation is, as other installations see it in a cluster's Lease."""
-
 import os
 import secrets
 from functools import cache
@@ -12,10 +10,7 @@ _FILE = "installation_id"
 
 @cache
 def installation_id() -> str:
-    """The variable's value, else what stands in the data folder, made at first use.
-
-    Not in the database on purpose: a restored back-up must not take itself for the installation it was taken from.
-    """
+    """Not in the database on purpose: a restored back-up must not take itself for the one it was taken from."""
     named = env.text(VARIABLE)
     if named:
         return named

@@ -1,5 +1,3 @@
-"""Recording the nodes and card types that a cluster has, and the alerts that follow from them."""
-
 import datetime as dt
 import time
 from collections.abc import Mapping
@@ -33,7 +31,6 @@ class Inventory:
         self._quotas: Any = None
 
     def load(self) -> None:
-        """Read which nodes the tables have, and how their cards were cut; the rest is compared by the first session."""
         rows = Node.objects.filter(cluster_id=self.cluster_id, gone_at__isnull=True).values_list("name", "cards")
         self._cut = dict(rows)
         self._nodes = dict.fromkeys(self._cut)
@@ -42,7 +39,6 @@ class Inventory:
         self._quotas = None
 
     def record(self, snapshot: Snapshot, *, ratios: Mapping[str, float], wall_at: dt.datetime) -> int:
-        """Write nodes and card types that changed and keep the hardware alerts right; returns how many rows changed."""
         require_transaction()
         seen = {node.name: node for node in snapshot.nodes}
         changed = [node for name, node in seen.items() if self._nodes.get(name) is not node]
@@ -100,7 +96,6 @@ class Inventory:
         CardType.objects.filter(cluster_id=self.cluster_id).exclude(name__in=have).update(hardware=0)
 
     def _alert_changes(self, changed: list[SeenNode], lost: list[str]) -> None:
-        """Say which nodes left, that they are back, and where cards were cut anew: quotas count on the hardware."""
         for name in lost:
             cards = self._cut.get(name, {})
             alerts.raise_alert(
@@ -119,7 +114,6 @@ class Inventory:
                 alerts.raise_recut(cluster_id=self.cluster_id, node=node.name, before=before, after=_cards(node))
 
     def _alert_not_ready(self, snapshot: Snapshot) -> None:
-        """Nodes with cards on which nothing can start, since Kubernetes has marked them."""
         marked = {
             node.name: _cards(node)
             for node in snapshot.nodes
@@ -137,7 +131,6 @@ class Inventory:
         alerts.keep_open(cluster_id=self.cluster_id, prefix="node_not_ready:", wanted=wanted)
 
     def _alert_cards(self, snapshot: Snapshot) -> None:
-        """Cards that no node has (any more), and quotas that name one; looked at now and then, since intent changes."""
         if time.monotonic() - self._cards_alerted_at < CARD_ALERTS_SECONDS:
             return
         self._cards_alerted_at = time.monotonic()

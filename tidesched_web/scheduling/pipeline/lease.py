@@ -1,8 +1,4 @@
-"""The row lease of a cluster: one holder at a time, each new holder with a higher epoch.
-
-Expiry is by the database's clock; the holder measures its own share of it by a monotonic clock from *before* it asked,
-so it never believes in a lease for longer than the database does.
-"""
+"""Expiry is by the database's clock; the holder counts from *before* it asked, so it never believes in it longer."""
 
 import logging
 import threading
@@ -55,7 +51,6 @@ class Lease:
 
     @property
     def activity(self) -> str:
-        """What the sessions of this cluster are called where their progress is shown."""
         return f"sessions of cluster {self.cluster_id}"
 
     @property
@@ -66,17 +61,12 @@ class Lease:
         self._lost.set()
 
     def require(self, seconds: float = timing.REQUEST_SECONDS + timing.SKEW_SECONDS) -> None:
-        """Make sure that the lease lasts ``seconds`` more: long enough for a request to take effect or fail.
-
-        Raises:
-            LeaseLost: it does not.
-        """
+        """``seconds`` more: long enough for a request to take effect or fail."""
         if self._lost.is_set() or timing.monotonic() + seconds >= self.deadline:
             raise LeaseLost(f"the lease of cluster {self.cluster_id}, epoch {self.epoch}, is over")
 
 
 def take(cluster_id: int, holder: str, *, above: int = 0) -> Lease | None:
-    """Take the lease if it is free. The new epoch is higher than every earlier one and than ``above``."""
     asked = timing.monotonic()
     with connection.cursor() as cursor:
         cursor.execute(
@@ -97,7 +87,6 @@ def take(cluster_id: int, holder: str, *, above: int = 0) -> Lease | None:
 
 
 def renew(lease: Lease) -> bool:
-    """Prolong it; False when another process has it or it ran out."""
     asked = timing.monotonic()
     with connection.cursor() as cursor:
         cursor.execute(
@@ -117,25 +106,19 @@ def renew(lease: Lease) -> bool:
 
 
 def hold_row(lease: Lease) -> None:
-    """Keep the lease row against takers until the transaction ends.
-
-    Raises:
-        LeaseLost: another process has it; nothing of the transaction may stay.
-    """
+    """Keep the lease row against takers until the transaction ends; with LeaseLost nothing of it may stay."""
     if not lock_lease(lease.cluster_id, lease.epoch, idle_seconds=timing.LEASE_SECONDS):
         lease.lose()
         raise LeaseLost(f"the lease of cluster {lease.cluster_id} was taken by another process")
 
 
 def release(lease: Lease) -> None:
-    """Give it back, so that the next holder need not wait for the expiry."""
     lease.lose()
     with connection.cursor() as cursor:
         cursor.execute(_RELEASE, {"cluster": lease.cluster_id, "holder": lease.holder, "epoch": lease.epoch})
 
 
 def keep(leases: list[Lease]) -> None:
-    """Renew each of ``leases``; a database that does not answer leaves them to run out."""
     for lease in leases:
         try:
             if not renew(lease):

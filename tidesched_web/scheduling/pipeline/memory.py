@@ -1,5 +1,3 @@
-"""The scheduler's memory in PostgreSQL: one row a cluster, written in the transaction of the session that made it."""
-
 import datetime as dt
 import hashlib
 import logging
@@ -48,7 +46,6 @@ def store(cluster_id: int, session_id: int, memory: Memory) -> None:
 
 
 def spare(cluster_id: int, gang: str, why: str, *, at: dt.datetime) -> None:
-    """Leave a gang alone that the cluster does not let go, so that another one is taken, or none."""
     memory, now, rate = load(cluster_id) or Memory(), at.timestamp(), _clock_rate(cluster_id)
     rests = prolonged(
         memory.spared, gang, why, now=now, first=SPARE_SECONDS * rate, longest=LONGEST_SPARE_SECONDS * rate
@@ -83,10 +80,7 @@ def _replace(cluster_id: int, memory: Memory) -> None:
 
 
 def forget_promises(cluster_id: int, victims: Iterable[str]) -> None:
-    """Drop reservations of cards that will not fall free: the evictions of ``victims`` were not made.
-
-    In the transaction that says so.
-    """
+    """Drop reservations of cards that will not fall free, in the transaction that says so."""
     stay = frozenset(victims)
     memory = load(cluster_id)
     if memory is None:

@@ -1,5 +1,3 @@
-"""``status.nominatedNodeName`` of pods for which room is being made: a level, brought to what a session decided."""
-
 from collections.abc import Callable
 
 from tidesched_web.clusters.kubernetes.outcomes import Outcome as Answer
@@ -14,18 +12,11 @@ MOST_AT_ONCE = 200
 
 
 class NominationBook:
-    """What was written to pods, by uid; the cache shows it a little later."""
-
     def __init__(self) -> None:
         self._told: dict[str, str] = {}
         self._wanted_at: dict[str, float] = {}
 
     def send(self, result: Result, snapshot: Snapshot, route: Route) -> int:
-        """Nominate the pods that are promised room, and take back what holds no longer; returns how many were written.
-
-        Raises:
-            LeaseLost: the rest waits for the next holder.
-        """
         now = timing.monotonic()
         wanted = {bind.pod: bind.node for bind in result.pipelined}
         changes: list[tuple[Pod, str]] = []

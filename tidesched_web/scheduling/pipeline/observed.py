@@ -1,8 +1,4 @@
-"""Recording what others evicted, in the modes in which TideSched itself does not: once per pod, with its audit entry.
-
-Two workers, a restart, a list instead of a watch: each of them finds the row of a pod there. The reclaimer is named
-where the cluster names it; a name that comes later (an event that was still under way) is entered later, and audited.
-"""
+"""Evictions by others: once per pod, with its audit entry; a name that comes later is entered later, and audited."""
 
 import datetime as dt
 import time
@@ -32,8 +28,6 @@ _MODES = (ClusterMode.OBSERVE, ClusterMode.QUOTA)
 
 
 class Observer:
-    """What one cluster's holder remembers between sessions about evictions by others."""
-
     def __init__(self, cluster_id: int) -> None:
         self.cluster_id = cluster_id
         self.sightings = Sightings()
@@ -55,7 +49,8 @@ class Observer:
     def _record(self, work: Work, taken: list[Sighting]) -> int:
         before = self._last or work.snapshot
         found = self._without_own(_evicted(taken, work, before)) if taken else []
-        again = self._still_unnamed()
+        edge = time.monotonic() - NAMED_WITHIN_SECONDS
+        again = self._unnamed = [one for one in self._unnamed if one.seen_at >= edge]
         self._name([*found, *again], work)
         named = [one for one in again if one.reclaimer]
         if not found and not named:
@@ -81,15 +76,9 @@ class Observer:
         own = set(sent.filter(uid__in=uids).values_list("uid", flat=True))
         return [one for one in found if one.sighting.uid not in own]
 
-    def _still_unnamed(self) -> list[Evicted]:
-        edge = time.monotonic() - NAMED_WITHIN_SECONDS
-        self._unnamed = [one for one in self._unnamed if one.seen_at >= edge]
-        return self._unnamed
-
     # -- for whom ----------------------------------------------------------------------------------------------
 
     def _name(self, found: Iterable[Evicted], work: Work) -> None:
-        """An event that names the pod comes first; else the one gang that is nominated to the node."""
         nameless = [one for one in found if not one.reclaimer]
         if not nameless:
             return
@@ -129,7 +118,6 @@ class Observer:
 
 
 def _evicted(taken: list[Sighting], work: Work, before: Snapshot) -> list[Evicted]:
-    """With what the newest snapshot that has each pod says of it."""
     wanted = {one.uid for one in taken}
     pods: dict[str, Pod] = {}
     for snapshot in (before, work.snapshot):

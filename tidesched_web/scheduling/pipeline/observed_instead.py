@@ -1,7 +1,4 @@
-"""What TideSched would have done at the moment when others evicted: the own session's decision, as a document. Pure.
-
-The session that counts is the newest one that still saw the pods running: it decided on the same ground.
-"""
+"""The session that counts is the newest one that still saw the pods running: it decided on the same ground."""
 
 from collections import deque
 from collections.abc import Collection
@@ -18,8 +15,6 @@ MOST_RECLAIMS: Final = 20
 
 @dataclass(frozen=True)
 class Decided:
-    """One own session that sent nothing."""
-
     session_id: int
     number: int
     at: str
@@ -28,8 +23,6 @@ class Decided:
 
 
 class OwnDecisions:
-    """The last sessions of one cluster, in the process that runs them."""
-
     def __init__(self) -> None:
         self._kept: deque[Decided] = deque(maxlen=KEPT)
 
@@ -37,7 +30,6 @@ class OwnDecisions:
         self._kept.append(decided)
 
     def before(self, pods: Collection[str]) -> Decided | None:
-        """The newest session whose snapshot had all these pods running, none of them leaving."""
         wanted = set(pods)
         for decided in reversed(self._kept):
             stayed = sum(1 for pod in decided.snapshot.pods if pod.key in wanted and pod.deleted is None and pod.node)
@@ -47,21 +39,18 @@ class OwnDecisions:
 
 
 def instead_of(decided: Decided | None, reclaimer: str) -> dict[str, Any] | None:
-    """What that session decided: for the reclaimer, or (where it is not known) about all gangs.
-
-    ``found``: reclaims, places (without an eviction), waits (with its reason), stands (wants nothing), unseen.
-    None where no session is known that saw the pods running. What was unseen has no sums: it is not comparable.
-    """
+    """None where no session saw the pods running; what was unseen has no sums, since it is not comparable."""
     if decided is None:
         return None
     result = decided.result
+    bound = {bind.pod for bind in result.binds}
     own = [reclaim for reclaim in result.reclaims if not reclaimer or reclaim.reclaimer == reclaimer]
     found: dict[str, Any] = {"session": decided.number, "session_id": decided.session_id, "at": decided.at}
     if own:
         found["found"] = "reclaims"
     elif not reclaimer:
         found["found"] = "stands"
-    elif any(_gang_of_bind(decided, bind.pod) == reclaimer for bind in result.binds):
+    elif any(pod.group_key == reclaimer and pod.key in bound for pod in decided.snapshot.pods):
         found["found"] = "places"
     elif reason := next((one for one in result.reasons if one.podgroup == reclaimer), None):
         found["found"] = "waits"
@@ -109,7 +98,3 @@ def _reclaim(reclaim: Reclaim) -> dict[str, Any]:
             for victim in reclaim.victims
         ],
     }
-
-
-def _gang_of_bind(decided: Decided, key: str) -> str:
-    return next((pod.group_key for pod in decided.snapshot.pods if pod.key == key), "")

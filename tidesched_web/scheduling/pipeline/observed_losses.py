@@ -1,8 +1,4 @@
-"""What a gang loses when others evict pods of it: the work of more pods than those, where it restarts as a whole.
-
-It does where its job says so (a policy for PodEvicted that aborts, restarts or terminates the job), and where fewer
-pods than its minimum stay. Then the work of each member since its last start is lost, and counted once. No database.
-"""
+"""Where a gang restarts as a whole (its job says so, or fewer than its minimum stay) all members lose their work."""
 
 from collections import Counter
 from collections.abc import Collection, Iterable
@@ -15,8 +11,6 @@ from tidesched_web.engine.model import Node, Pod, PodGroup, PodPhase, Snapshot
 
 @dataclass
 class Siblings:
-    """Members of a gang that were not evicted and lose their work with those that were."""
-
     uids: list[str] = field(default_factory=list)
     card_seconds: float = 0.0
 
@@ -31,11 +25,7 @@ def card_seconds(pod: Pod, node: Node | None, now: float) -> float:
 
 
 class Gangs:
-    """The members of some gangs as they were before the evictions.
-
-    Args:
-        picture: the last one before; ``first`` where there is none, so that members on their way out count as there.
-    """
+    """``first`` is the picture where there is none before, so that members on their way out count as there."""
 
     def __init__(self, names: Collection[str], picture: Snapshot, *, now: float, first: bool = False) -> None:
         self._now = now
@@ -58,11 +48,7 @@ class Gangs:
     def siblings(
         self, gang: str, evicted: Collection[str], before: Collection[str], counted: Collection[str]
     ) -> Siblings:
-        """The members that restart with those that were evicted.
-
-        Args:
-            evicted: uids of pods evicted now. before: of those evicted earlier. counted: whose work was counted then.
-        """
+        """Args are uids: evicted now, evicted ``before``, and those whose work was ``counted`` then."""
         there = [pod for pod in self._members.get(gang, ()) if pod.uid not in before]
         stay = [pod for pod in there if pod.uid not in evicted]
         group = self._groups.get(gang)

@@ -1,7 +1,4 @@
-"""The receipt of evictions by others: quota and use as the cluster showed them, and what it does not say.
-
-It has the form of the receipts of own reclaims; ``unknown`` lists what nothing in the cluster says.
-"""
+"""The form of the receipts of own reclaims; ``unknown`` lists what nothing in the cluster says."""
 
 from __future__ import annotations
 
@@ -27,13 +24,7 @@ UNNAMED = "reclaimer"
 
 
 class Books:
-    """Quota and use of the queues just before some evictions, from the last picture before them.
-
-    The use of a queue goes down with each eviction that is written, so that each has its own moment.
-
-    Args:
-        before: the last picture before; None = the present one. evicted: all pods that were evicted since.
-    """
+    """The use of a queue goes down with each eviction that is written, so that each has its own moment."""
 
     def __init__(
         self, work: Work, before: Snapshot | None, evicted: Sequence[Evicted], owners: Mapping[str, QueueOwner]
@@ -59,7 +50,6 @@ class Books:
         self._use[queue] = self._use.get(queue, Amount()) + amount
 
     def receipt(self, members: Iterable[Evicted], reclaimer: str, queue: str, needed: Amount) -> Document:
-        """The receipt of one reclaim; ``members`` count no more in the books afterwards."""
         leave: dict[str, Amount] = {}
         for one in members:
             leave[one.queue] = leave.get(one.queue, Amount()) + one.amount

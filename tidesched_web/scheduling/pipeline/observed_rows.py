@@ -1,5 +1,3 @@
-"""The rows of evictions by others: reclaims with their victims, each pod once, and their audit entries."""
-
 import datetime as dt
 import time
 from collections.abc import Collection, Iterable
@@ -30,8 +28,6 @@ MOST_EARLIER = 200
 
 @dataclass
 class Evicted:
-    """One evicted pod with what the snapshots know of it, and for whom it left as far as the cluster says."""
-
     sighting: Sighting
     gang: str
     queue: str = ""
@@ -51,7 +47,6 @@ class Evicted:
 
     @property
     def together(self) -> tuple[str, str, str, str]:
-        """What one reclaim has in common; where none is named, the gang that was evicted."""
         one = self.sighting
         return str(one.made_by), one.action, self.reclaimer, "" if self.reclaimer else self.gang
 
@@ -69,7 +64,6 @@ class Writer:
         return Books(self._work, self._before, self._evicted, self._owners)
 
     def write(self, found: list[Evicted], named: list[Evicted]) -> int:
-        """New ones, then names that came later; the audit entries last of all."""
         self._evicted = new = self._not_yet_seen(found)
         self._count_siblings(new)
         groups: dict[tuple[str, str, str, str], list[Evicted]] = {}
@@ -93,10 +87,7 @@ class Writer:
         return [one for one in found if one.sighting.uid not in seen]
 
     def _count_siblings(self, new: list[Evicted]) -> None:
-        """Of each gang that restarts as a whole, the loss of its other members stands with the first of its pods.
-
-        A pod whose work was counted with an earlier eviction of the gang loses nothing any more.
-        """
+        """The siblings' loss stands with the gang's first pod, and is counted once."""
         if not new:
             return
         names, now = {one.gang for one in new}, self._work.now.timestamp()
@@ -111,7 +102,6 @@ class Writer:
                 one.siblings = gangs.siblings(one.gang, evicted, seen, counted)
 
     def _counted(self, gangs: Collection[str], uids: Collection[str]) -> tuple[set[str], set[str]]:
-        """Of these pods, those that were evicted earlier; and all whose work was counted as that of siblings."""
         cluster_id = self._work.cluster.pk
         seen = ObservedEviction.objects.filter(cluster_id=cluster_id, uid__in=uids).values_list("uid", flat=True)
         rows = ReclaimVictim.objects.filter(
@@ -140,7 +130,6 @@ class Writer:
         self._facts.append((row, self._fact(row, members, "observe" if first else "observe_more")))
 
     def _recent(self, one: Evicted) -> Reclaim | None:
-        """The reclaim that this pod is part of, if its first pods were evicted a moment ago."""
         rows = Reclaim.objects.filter(
             cluster_id=self._work.cluster.pk, source=ReclaimSource.OBSERVED, made_by=one.sighting.made_by,
             action=one.sighting.action, reclaimer=one.reclaimer, wall_at__gte=self._wall - TOGETHER,
@@ -219,7 +208,6 @@ class Writer:
         self._facts.append((row, self._fact(row, members, "name")))
 
     def _reclaimer(self, gang: str) -> tuple[str, Amount, list[str]]:
-        """Queue of the gang that gained, what its waiting pods ask for, and those pods."""
         snapshot = self._work.snapshot
         queue = next((group.queue for group in snapshot.pod_groups if group.key == gang), "")
         waiting = [
@@ -283,7 +271,6 @@ class Writer:
 
 
 def _told(victim: ReclaimVictim, receipt: dict[str, Any]) -> dict[str, Any]:
-    """A gang of which pods were evicted, as the entry of an own reclaim has it."""
     cost = receipt["victims"].get(victim.gang, {})
     return {
         "gang": victim.gang,

@@ -1,5 +1,3 @@
-"""What a result asks of the cluster, as drafts of decisions."""
-
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
@@ -14,8 +12,6 @@ from tidesched_web.scheduling.pipeline.events import Counted
 
 
 class Plan(msgspec.Struct, frozen=True):
-    """All writes of one session, each list in the order in which it is sent."""
-
     evictions: list[Draft]
     binds: list[Draft]
     statuses: list[Draft]
@@ -42,7 +38,6 @@ def make(result: Result, snapshot: Snapshot, *, new_events: Iterable[Counted]) -
 
 
 def gangs(drafts: Iterable[Draft]) -> list[list[Draft]]:
-    """Split into gangs, in the order of their first member: the unit of all or nothing."""
     ordered: dict[tuple[str, int | None], list[Draft]] = {}
     for draft in drafts:
         ordered.setdefault((draft.gang, draft.reclaim_id), []).append(draft)
@@ -50,7 +45,6 @@ def gangs(drafts: Iterable[Draft]) -> list[list[Draft]]:
 
 
 def batches(units: list[list[Draft]], size: int) -> Iterator[list[list[Draft]]]:
-    """Whole gangs together, about ``size`` writes a batch; a gang is never split."""
     batch: list[list[Draft]] = []
     filled = 0
     for unit in units:

@@ -1,8 +1,4 @@
-"""Why a pod waits, on the pod itself: its condition ``PodScheduled`` and an event, for a look with kubectl.
-
-A level, brought to the code of the gang's reason; new numbers under the same code are not worth a write to each pod.
-What has waited shortest comes first, since its owner has just looked.
-"""
+"""A level, by the code of the gang's reason: new numbers under the same code are not worth a write to each pod."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Final
@@ -17,16 +13,12 @@ Change = tuple[str, Pod | None]
 
 
 class PodChanges:
-    """Follows the editions of the watch: O(what changed) where these are known, else O(pods).
-
-    Asked with each session: only the last few editions know how they differ.
-    """
+    """O(what changed) where the editions of the watch are known (the last few only), else O(pods)."""
 
     def __init__(self) -> None:
         self._pods: Sequence[Pod] | None = None
 
     def follow(self, pods: Sequence[Pod]) -> tuple[bool, Iterable[Change]]:
-        """Whether all begins anew, and the pods to put in by namespace/name (None: it is gone)."""
         before, self._pods = self._pods, pods
         changes = pods.changes_since(before) if before is not None and isinstance(pods, Edition) else None
         if changes is None:
@@ -57,15 +49,7 @@ class PodReasonBook:
     def send(
         self, result: Result, route: Route, *, pods: Sequence[Pod], shown: Callable[[Iterable[str]], Mapping[str, str]]
     ) -> int:
-        """Write to the waiting pods why they wait; returns how many were written.
-
-        Args:
-            pods: of the watch alone, without assumptions: its editions say what has changed.
-            shown: the code that each of some pods shows now.
-
-        Raises:
-            LeaseLost: the rest waits for the next holder.
-        """
+        """``pods`` are those of the watch alone, without assumptions; ``shown`` is the code that a pod shows now."""
         for gang in self._waiting.follow(pods):
             self._shown.pop(gang, None)
         now = timing.monotonic()
@@ -101,7 +85,6 @@ class PodReasonBook:
         return sum(answer.done for answer in answers)
 
     def _due(self, reasons: Iterable[Reason], now: float) -> Iterator[Reason]:
-        """Reasons that outlived a look and that pods may lack, the newest first; a gang's next code after a while."""
         stands: dict[str, tuple[str, int]] = {}
         due: list[tuple[int, Reason]] = []
         for reason in reasons:
@@ -133,7 +116,6 @@ class Waiting:
         return self._waiting.get(gang, {})
 
     def follow(self, pods: Sequence[Pod]) -> set[str]:
-        """Take these pods; returns the gangs that have others waiting than before."""
         anew, changes = self._changes.follow(pods)
         changed: set[str] = set()
         if anew:

@@ -1,9 +1,4 @@
-"""PodGroups of pods that came without one, as Volcano's controller would make them. Where that runs too, it is theirs.
-
-A level, not an act: what was not made is made by the next session, and what its workload says otherwise later is
-brought into it. What another manager has set on it stays theirs. A PodGroup belongs to the owner of its pods, so the
-cluster collects it with that owner; those of a ReplicaSet that was scaled to nothing are deleted here.
-"""
+"""A level, not an act, and what another manager has set stays. The cluster collects one with its owner."""
 
 from collections.abc import Callable, Mapping
 
@@ -25,8 +20,6 @@ MOST_AT_ONCE = 500
 
 
 class PodGroupBook:
-    """Which PodGroups this process made and has not seen yet, and which stand empty since when."""
-
     def __init__(self) -> None:
         self._tried: dict[str, float] = {}
         # What was brought into a PodGroup last: what is different all the same is another manager's.
@@ -35,14 +28,7 @@ class PodGroupBook:
         self._looked_at = float("-inf")
 
     def send(self, snapshot: Snapshot, route: Route, *, revisions: Mapping[str, PodGroup]) -> int:
-        """Make those that are missing, change others and delete those not needed; returns how many were written.
-
-        Args:
-            revisions: PodGroups of ours as they would be made now, where that is not how they are.
-
-        Raises:
-            LeaseLost: the rest waits for the next holder.
-        """
+        """``revisions``: PodGroups of ours as they would be made now, where that is not how they are."""
         now = timing.monotonic()
         self._tried = {key: at for key, at in self._tried.items() if now - at < AGAIN_SECONDS}
         missing = {
@@ -67,7 +53,6 @@ class PodGroupBook:
         return sum(answer.done for answer in answers)
 
     def _to_revise(self, snapshot: Snapshot, revisions: Mapping[str, PodGroup]) -> dict[str, PodGroup]:
-        """Each as it is to be, with its place in the queue kept."""
         wanted = {
             key: group for key, group in revisions.items() if key not in self._tried and self._revised.get(key) != group
         }
@@ -81,7 +66,6 @@ class PodGroupBook:
         }
 
     def _over(self, snapshot: Snapshot, now: float) -> list[PodGroup]:
-        """PodGroups of ours that have been empty for long and whose workload wants no pods."""
         if now - self._looked_at < LOOK_SECONDS:
             return []
         self._looked_at = now
@@ -98,7 +82,6 @@ class PodGroupBook:
 
 
 def _first_members(snapshot: Snapshot, missing: Mapping[str, PodGroup]) -> dict[str, Pod]:
-    """The first pod of each of these gangs that has one left to run."""
     first: dict[str, Pod] = {}
     if missing:
         for pod in snapshot.pods:

@@ -1,5 +1,3 @@
-"""What keeps a cluster from its sessions: shown on the pages and as an alert, from the watches alone."""
-
 import datetime as dt
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -22,8 +20,6 @@ _SEVERITY = {ReachState.FORBIDDEN: AlertSeverity.WARNING, ReachState.FAILING: Al
 
 @dataclass(frozen=True)
 class Reach:
-    """How a cluster can be read now; ``seconds``: for how long it has been so."""
-
     state: ReachState
     detail: str = ""
     kinds: list[str] = field(default_factory=list)
@@ -34,7 +30,6 @@ CONNECTED = Reach(ReachState.CONNECTED)
 
 
 def reach_of(troubles: Sequence[Trouble]) -> Reach:
-    """The worst of what the watches say: no answer, then no entry, then no right, then errors, then missing kinds."""
     lasting = [one for one in troubles if one.error and one.seconds >= PATIENCE_SECONDS]
     for state, codes in (
         (ReachState.UNREACHABLE, (0,)),
@@ -64,7 +59,6 @@ class ReachWatch:
         self._known: tuple[ReachState, list[str]] | None = None
 
     def look(self, troubles: Sequence[Trouble]) -> Reach:
-        """Write and announce a change; True ends are announced as well as beginnings."""
         return self.note(reach_of(troubles))
 
     def note(self, now: Reach) -> Reach:

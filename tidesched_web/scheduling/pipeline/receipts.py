@@ -1,8 +1,3 @@
-"""What a reclaim's row and its audit entry say beyond the victims, as the engine noted it when it decided.
-
-Quota and use of the queues that gain or lose, before and after; what the victims cost and what other gangs would have.
-"""
-
 import datetime as dt
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -18,7 +13,6 @@ Document = dict[str, Any]
 
 
 def bases(decided: Sequence[Decided], cluster: Cluster, now: dt.datetime) -> dict[str, BaseQuota]:
-    """The base quota of the queues that gain or lose, and the plans that turn it. No query without reclaims."""
     names = {one.queue for reclaim in decided for one in reclaim.queues}
     return base_quota(cluster, names, now) if names else {}
 
@@ -76,6 +70,5 @@ def _candidate(one: Candidate) -> Document:
 
 
 def _alone(alone: Alone) -> Document:
-    """What its leaving would have made room for, node by node."""
     nodes = msgspec.to_builtins(alone.nodes)
     return {"fits": alone.fits, "wanted": alone.wanted, "nodes": nodes, "more_nodes": alone.more_nodes}

@@ -1,5 +1,3 @@
-"""Reclaims as rows: written and audited with the session that decided them, then followed until the reclaimer runs."""
-
 import datetime as dt
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -33,7 +31,6 @@ def queue_owners(cluster_id: int) -> dict[str, QueueOwner]:
 def write(
     result: Result, snapshot: Snapshot, session: Session, *, owners: dict[str, QueueOwner], state: ReclaimState
 ) -> list[Reclaim]:
-    """Write the reclaims of ``result`` with their victims, in the order of the result."""
     wall = timezone.now()
     promised = _promised_pods(result, snapshot)
     bases = receipts.bases(result.reclaims, session.cluster, session.now)
@@ -123,7 +120,6 @@ def begin(ids: Iterable[int]) -> None:
 
 
 def begun(cluster_id: int) -> list[int]:
-    """Reclaims whose evictions are not all answered as far as their rows say."""
     states = (ReclaimState.DECIDED, ReclaimState.EVICTING)
     return list(Reclaim.objects.filter(cluster_id=cluster_id, state__in=states).values_list("pk", flat=True))
 
@@ -145,10 +141,7 @@ WHERE r.id = s.id AND NOT s.open AND r.state IN ('decided', 'evicting', 'partial
 
 
 def settle(ids: Iterable[int | None], *, at: dt.datetime) -> None:
-    """Read off their evictions how they stand: all made = promised, some = partial, none = cancelled.
-
-    A reclaim with an eviction that is still open is left alone.
-    """
+    """All evictions made = promised, some = partial, none = cancelled; while one is still open, nothing."""
     known = sorted({id_ for id_ in ids if id_ is not None})
     if known:
         with connection.cursor() as cursor:
@@ -156,7 +149,6 @@ def settle(ids: Iterable[int | None], *, at: dt.datetime) -> None:
 
 
 def note_ended(pods: Iterable[tuple[int, str]]) -> None:
-    """Note in the receipts which pods had left by themselves before their eviction: (reclaim, key of the pod)."""
     ended: dict[int, set[str]] = {}
     for reclaim_id, pod in pods:
         ended.setdefault(reclaim_id, set()).add(pod)
@@ -168,7 +160,6 @@ def note_ended(pods: Iterable[tuple[int, str]]) -> None:
 
 
 def follow(snapshot: Snapshot, *, cluster_id: int, at: dt.datetime, before_session: int) -> list[int]:
-    """Finish the reclaims of earlier sessions whose reclaimer runs now, or is gone; returns their ids."""
     waiting = (
         Reclaim.objects.filter(
             cluster_id=cluster_id,

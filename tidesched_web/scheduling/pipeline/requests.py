@@ -1,5 +1,3 @@
-"""The work itself: one row a cluster says when its next session is due. Messages and watches only wake earlier."""
-
 import datetime as dt
 
 from django.db import connection
@@ -41,7 +39,6 @@ def ask(cluster_id: int, *, by: str) -> None:
 
 
 def seconds_until_due(cluster_id: int) -> tuple[float, str]:
-    """How long until the next session is due (zero or less = now) and who asked."""
     with connection.cursor() as cursor:
         cursor.execute(_DUE, [cluster_id])
         row = cursor.fetchone()
@@ -49,12 +46,10 @@ def seconds_until_due(cluster_id: int) -> tuple[float, str]:
 
 
 def done(cluster_id: int, *, started_at: dt.datetime, period: float) -> None:
-    """The session that was due is done; the next one is due a period after it began."""
     _write(cluster_id, started_at, period, 0, "")
 
 
 def failed(cluster_id: int, *, at: dt.datetime, period: float, error: str) -> tuple[float, int]:
-    """Try again later, each time twice as late; returns in how many seconds, and the failures in a row."""
     failures = _write(cluster_id, at, period, 1, error)
     seconds = float(min(_MOST_BACKOFF_SECONDS, max(period, 0.5) * 2.0 ** min(failures - 1, 10)))
     with connection.cursor() as cursor:
@@ -66,7 +61,6 @@ def failed(cluster_id: int, *, at: dt.datetime, period: float, error: str) -> tu
 
 
 def due_clusters() -> list[tuple[int, bool]]:
-    """Clusters whose session is due or that no process holds, and whether a process holds the lease."""
     with connection.cursor() as cursor:
         cursor.execute(_DUE_CLUSTERS)
         return [(int(id_), bool(held)) for id_, held in cursor.fetchall()]

@@ -1,8 +1,4 @@
-"""Sending decisions in batches: the lease is checked before each batch and before each single request.
-
-What a batch did is marked right after it. A write without an answer stays *sending*: the next session asks the cluster.
-Where the server serves no request, or asks for rest for too long, the session ends there in the same way.
-"""
+"""The lease is checked before each request. A write without an answer stays *sending*: the next session asks."""
 
 import datetime as dt
 from collections.abc import Callable, Sequence
@@ -40,21 +36,11 @@ class Route(msgspec.Struct, kw_only=True):
     away: Answer | None = None
 
     def require(self) -> None:
-        """Make sure that this process may still act.
-
-        Raises:
-            LeaseLost, Paused: it may not.
-        """
         self.lease.require()
         if guards.paused(self.cluster_id):
             raise Paused
 
     def begin(self, drafts: Sequence[Draft]) -> None:
-        """Check lease and pause switch, then mark a batch as being sent.
-
-        Raises:
-            LeaseLost: nothing of it was sent. Paused: the same.
-        """
         self.require()
         progress.step()
         with transaction.atomic():
@@ -81,20 +67,10 @@ class Route(msgspec.Struct, kw_only=True):
         return answers
 
     def require_server(self) -> None:
-        """Go no further where the server did not serve the last batch.
-
-        Raises:
-            Unreachable: with what it said, or that it said nothing.
-        """
         if self.away is not None:
             raise Unreachable(f"{self.away.reason}: {self.away.message}", maybe_done=True)
 
     def finish(self, drafts: Sequence[Draft], outcomes: Sequence[Outcome]) -> None:
-        """Mark what came of a batch, and remember what the cache will show only later.
-
-        Raises:
-            LeaseLost: its next holder asks the cluster itself. Unreachable: the rest of the batch stays open.
-        """
         done = {outcome.id for outcome in outcomes if outcome.state is DecisionState.DONE}
         for draft in drafts:
             if draft.id in done:
@@ -127,8 +103,6 @@ def split_name(key: str) -> tuple[str, str]:
     return namespace, name
 
 
-def supersede(drafts: Sequence[Draft], text: str) -> list[Outcome]:
-    outcomes = [Outcome(draft.id, DecisionState.SUPERSEDED, text) for draft in drafts]
+def supersede(drafts: Sequence[Draft], text: str) -> None:
     with transaction.atomic():
-        decisions.mark(drafts, outcomes)
-    return outcomes
+        decisions.mark(drafts, [Outcome(draft.id, DecisionState.SUPERSEDED, text) for draft in drafts])

@@ -1,4 +1,4 @@
-"""One session of one cluster, step by step. Everything that it wants from the cluster stands in PostgreSQL first."""
+"""Everything that a session wants from the cluster stands in PostgreSQL first."""
 
 import datetime as dt
 import time
@@ -9,7 +9,8 @@ from django.utils import timezone
 from tidesched_web.clusters import services as clusters
 from tidesched_web.clusters.models import Cluster
 from tidesched_web.common.failures import described
-from tidesched_web.common.live import EVERYTHING
+from tidesched_web.common.live import EVERYTHING, About
+from tidesched_web.common.live_hub import MOST_OF_ONE
 from tidesched_web.common.progress import progress
 from tidesched_web.engine import bridge
 from tidesched_web.engine.gangs import spared_until
@@ -24,7 +25,6 @@ from tidesched_web.scheduling.pipeline import (
     memory,
     planning,
     reclaims,
-    session_events,
     settling,
     statuses,
     writing,
@@ -36,6 +36,8 @@ from tidesched_web.scheduling.pipeline.lease import hold_row
 from tidesched_web.scheduling.pipeline.sending import Paused, supersede
 from tidesched_web.scheduling.pipeline.work import Work
 
+_Changed = dict[tuple[str, int | str], About | None]
+
 # Older than this the picture is no ground to decide on: watches are heard at least once in half the time.
 OLDEST_PICTURE_SECONDS = 60.0
 
@@ -45,11 +47,6 @@ class StalePicture(RuntimeError):
 
 
 def run(context: ClusterContext, *, trigger: str) -> Session:
-    """Run one session.
-
-    Raises:
-        LeaseLost: another process goes on from what is in the tables. CannotSettle, StalePicture, NoPolicy: not now.
-    """
     work = Work(context, trigger)
     progress.step("holding the lease")
     _1_hold_the_lease(work)
@@ -80,10 +77,7 @@ def _1_hold_the_lease(work: Work) -> None:
 
 
 def _2_settle(work: Work) -> None:
-    """Finish or cancel what an earlier session left open. A session that may not send leaves it for one that may.
-
-    The first one after a change of mode takes the figures of the scheduler before out of the queues.
-    """
+    """A session that may not send leaves open decisions for one that may."""
     since = time.perf_counter()
     if (
         work.hold in (Hold.QUOTA_ONLY, Hold.MODE_CHANGED)
@@ -99,8 +93,8 @@ def _2_settle(work: Work) -> None:
         except Paused:
             work.hold = Hold.PAUSED
         else:
-            if settled.found:
-                work.counts["settled"] = settled.found
+            if settled:
+                work.counts["settled"] = settled
             sessions.filter(state__in=[SessionState.DECIDED, SessionState.SENDING]).update(
                 state=SessionState.FAILED, finished_at=timezone.now(), error="Ended early; settled afterwards."
             )
@@ -188,7 +182,6 @@ def _send(work: Work) -> None:
 
 
 def _still_true(work: Work, cancelled: set[int]) -> list[Draft]:
-    """The events, without those of reclaims that a dry run has just cancelled."""
     gone = {index for index, row in enumerate(work.reclaims) if row.pk in cancelled}
     over = [draft for draft in work.plan.events if draft.detail.get("reclaim") in gone] if gone else []
     if over:
@@ -197,7 +190,6 @@ def _still_true(work: Work, cancelled: set[int]) -> list[Draft]:
 
 
 def _follow_clock(work: Work) -> None:
-    """Let the pages know what time it is in a simulated cluster."""
     if work.cluster.simulated:
         anchor = work.context.clock.anchor()
         virtual, wall = (dt.datetime.fromtimestamp(at, dt.UTC) for at in (anchor.virtual, anchor.wall_at))
@@ -241,15 +233,47 @@ def _6_record_and_announce(work: Work) -> None:
         raise
     failpoints.reach("session.finished", acts=work.acts)
     _follow_clock(work)
-    session_events.announce(work, gangs=gangs, usage=len(queues) + tide, nodes=nodes, reclaims=len(followed))
+    _announce(work, gangs=gangs, usage=len(queues) + tide, nodes=nodes, reclaims=len(followed))
 
 
 def _7_record_what_others_did(work: Work) -> None:
-    """Evictions by others, in the modes in which TideSched evicts no pod."""
     if work.context.observer is None:
         return
     if work.context.observer.record(work):
         work.context.announce({("reclaims", EVERYTHING): None}, version=work.session.number)
+
+
+def _announce(work: Work, *, gangs: int, usage: int, nodes: int, reclaims: int) -> None:
+    session, context = work.session, work.context
+    changed: _Changed = {("sessions", session.pk): About("session", str(session.number), "done")}
+    if usage:
+        changed["usage", EVERYTHING] = None
+    if nodes:
+        changed["nodes", EVERYTHING] = None
+    changed |= _gangs(work, gangs) | _reclaims(work, reclaims)
+    context.announce(changed, version=session.number)
+
+
+def _gangs(work: Work, number: int) -> _Changed:
+    written = work.context.gangs.written
+    if not number or number > MOST_OF_ONE or number != len(written):  # of gangs that are gone there is nothing to name
+        return {("gangs", EVERYTHING): None} if number else {}
+    return {("gangs", row.pk): About("gang", row.key, str(row.state), _whose(work, row.queue_name)) for row in written}
+
+
+def _reclaims(work: Work, earlier: int) -> _Changed:
+    if earlier or len(work.reclaims) > MOST_OF_ONE:
+        return {("reclaims", EVERYTHING): None}
+    return {
+        ("reclaims", row.pk): About("reclaim", row.reclaimer, str(row.state), _whose(work, row.queue_name))
+        for row in work.reclaims
+    }
+
+
+def _whose(work: Work, queue: str) -> frozenset[int]:
+    """Whose members see what happens in the queue; empty for one of the platform's."""
+    owner = work.context.owners().get(queue)
+    return frozenset() if owner is None or owner.tenant_id is None else frozenset({owner.tenant_id})
 
 
 def _ratios(cluster: Cluster) -> dict[str, float]:

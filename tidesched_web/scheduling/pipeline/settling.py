@@ -1,12 +1,9 @@
-"""Settling what earlier sessions left open, by asking the cluster itself, before anything new is decided.
-
-The gang is the unit. Binds: none made → decided anew; some → finished, or taken back. Evictions of a reclaim: none
-made → cancelled; some → finished. What is only shown (status, events) is decided anew anyway.
+"""The gang is the unit. Binds: none made → decided anew; some → finished, or taken back. Evictions of a reclaim: none
+made → cancelled; some → finished. What is only shown is decided anew anyway.
 """
 
 from collections.abc import Callable, Sequence
 
-import msgspec
 from django.db import transaction
 
 from tidesched_web.clusters.kubernetes.outcomes import Outcome as Answer
@@ -23,32 +20,19 @@ class CannotSettle(RuntimeError):
     """The cluster did not say how an open decision stands, so nothing new may be decided."""
 
 
-class Settled(msgspec.Struct):
-    found: int = 0
-    done: int = 0
-    finished: int = 0
-    superseded: int = 0
-
-
-def settle(route: Route) -> Settled:
-    """Bring every open decision of the cluster to an end.
-
-    Raises:
-        CannotSettle: the cluster does not answer. LeaseLost, Paused: settling is not finished.
-    """
+def settle(route: Route) -> int:
     reclaims.settle(reclaims.begun(route.cluster_id), at=route.now)
     drafts = [decisions.as_draft(row) for row in decisions.open_decisions(route.cluster_id)]
-    report = Settled(found=len(drafts))
     if not drafts:
-        return report
+        return 0
     told = [draft for draft in drafts if draft.kind in (DecisionKind.STATUS, DecisionKind.EVENT)]
-    report.superseded += len(supersede(told, "The session ended before this was told; decided anew."))
+    supersede(told, "The session ended before this was told; decided anew.")
     acts = [draft for draft in drafts if draft.kind in (DecisionKind.BIND, DecisionKind.EVICT)]
     pods = _ask(acts, route)
     failpoints.reach("settle.before_send")
-    _settle_evictions([draft for draft in acts if draft.kind is DecisionKind.EVICT], pods, route, report)
-    _settle_binds([draft for draft in acts if draft.kind is DecisionKind.BIND], pods, route, report)
-    return report
+    _settle_evictions([draft for draft in acts if draft.kind is DecisionKind.EVICT], pods, route)
+    _settle_binds([draft for draft in acts if draft.kind is DecisionKind.BIND], pods, route)
+    return len(drafts)
 
 
 def _ask(drafts: Sequence[Draft], route: Route) -> dict[str, Answer]:
@@ -71,7 +55,7 @@ def _is_other(draft: Draft, answer: Answer) -> bool:
     return bool(draft.uid) and answer.body["metadata"].get("uid") != draft.uid
 
 
-def _settle_binds(drafts: Sequence[Draft], pods: dict[str, Answer], route: Route, report: Settled) -> None:
+def _settle_binds(drafts: Sequence[Draft], pods: dict[str, Answer], route: Route) -> None:
     to_finish: list[GangBinds] = []
     for unit in planning.gangs(drafts):
         outcomes: list[Outcome] = []
@@ -91,7 +75,6 @@ def _settle_binds(drafts: Sequence[Draft], pods: dict[str, Answer], route: Route
                 outcomes.append(Outcome(draft.id, DecisionState.FAILED, f"The pod is bound to {node}."))
             else:
                 unbound.append(draft)
-        report.done += len(bound)
         route.finish(unit, outcomes)
         gang = GangBinds(gang=unit[0].gang, to_send=unbound, already=bound)
         earlier = _bound_before(gang, route)
@@ -101,31 +84,28 @@ def _settle_binds(drafts: Sequence[Draft], pods: dict[str, Answer], route: Route
             continue
         gang = GangBinds(gang=gang.gang, to_send=unbound, already=[*earlier, *bound])
         if not gang.already or len(gang.already) >= gang.required:
-            report.superseded += len(supersede(unbound, "Not bound when the session ended; decided anew."))
+            supersede(unbound, "Not bound when the session ended; decided anew.")
         else:
             to_finish.append(gang)
-    report.finished += binds.send(to_finish, route).done
+    binds.send(to_finish, route)
     failpoints.reach("settle.after_send")
 
 
 def _bound_before(gang: GangBinds, route: Route) -> list[Draft]:
-    """Members that the same session bound and marked before it ended."""
     sample = [*gang.to_send, *gang.already]
     return decisions.done_binds(route.cluster_id, gang.gang, sessions={draft.session_id for draft in sample})
 
 
-def _settle_evictions(drafts: Sequence[Draft], pods: dict[str, Answer], route: Route, report: Settled) -> None:
+def _settle_evictions(drafts: Sequence[Draft], pods: dict[str, Answer], route: Route) -> None:
     take_backs = [draft for draft in drafts if "takes_back" in draft.detail]
     if take_backs:
         binds.send_take_backs(take_backs, route)
-        report.finished += len(take_backs)
     to_finish: list[list[Draft]] = []
     for unit in evictions.units([draft for draft in drafts if "takes_back" not in draft.detail]):
         gone = [draft for draft in unit if _leaves(draft, pods[draft.target])]
         stay = [draft for draft in unit if not _leaves(draft, pods[draft.target])]
         outcomes = [Outcome(draft.id, DecisionState.DONE, "Found leaving.") for draft in gone]
         begun = bool(gone) or decisions.any_done(unit)
-        report.done += len(gone)
         if begun:
             route.finish(unit, outcomes)
             if stay:
@@ -139,8 +119,7 @@ def _settle_evictions(drafts: Sequence[Draft], pods: dict[str, Answer], route: R
             decisions.mark(unit, cancelled)
             reclaims.settle([unit[0].reclaim_id], at=route.now)
             memory.forget_promises(route.cluster_id, [draft.target for draft in stay])
-        report.superseded += len(stay)
-    report.finished += evictions.send(to_finish, route).done
+    evictions.send(to_finish, route)
 
 
 def _leaves(draft: Draft, answer: Answer) -> bool:

@@ -1,5 +1,3 @@
-"""The session thread of one cluster, in the process that holds its lease."""
-
 import logging
 import threading
 import time
@@ -9,7 +7,7 @@ from django.db import connection
 from django.utils import timezone
 
 from tidesched_web.clusters.kubernetes import collector
-from tidesched_web.clusters.kubernetes.cache import ClusterCache
+from tidesched_web.clusters.kubernetes.cache import ClusterCache, Tap
 from tidesched_web.clusters.kubernetes.client import ApiFailure, KubernetesClient, Unreachable
 from tidesched_web.clusters.kubernetes.connection import BadConnection
 from tidesched_web.clusters.kubernetes.installation_lease import (
@@ -19,19 +17,69 @@ from tidesched_web.clusters.kubernetes.installation_lease import (
     release_lease,
 )
 from tidesched_web.clusters.kubernetes.outcomes import OutcomeKind
+from tidesched_web.clusters.kubernetes.paths import QUEUE
 from tidesched_web.clusters.models import Cluster, ClusterMode
 from tidesched_web.common.failures import described
 from tidesched_web.common.progress import progress
 from tidesched_web.engine.model import BadInput, BrokenInvariant
 from tidesched_web.scheduling.holds import FOREIGN_CODE
-from tidesched_web.scheduling.models import AlertSeverity
+from tidesched_web.scheduling.models import AlertSeverity, ReachState
 from tidesched_web.scheduling.pipeline import alerts, lease, requests, session, timing
 from tidesched_web.scheduling.pipeline.context import ClusterContext, NoPolicy
+from tidesched_web.scheduling.pipeline.drift_watch import DriftWatch
 from tidesched_web.scheduling.pipeline.installation import installation_id
 from tidesched_web.scheduling.pipeline.lease import Lease, LeaseLost
+from tidesched_web.scheduling.pipeline.observed import Observer
+from tidesched_web.scheduling.pipeline.reach import Reach, ReachWatch, reach_of
 from tidesched_web.scheduling.pipeline.session import StalePicture
 from tidesched_web.scheduling.pipeline.settling import CannotSettle
-from tidesched_web.scheduling.pipeline.watching import KindsMissing, Watching, is_mode
+
+EVERY_SECONDS = 1.0
+
+
+def is_mode(cluster_id: int, mode: ClusterMode) -> bool:
+    return Cluster.objects.filter(pk=cluster_id, mode=mode).exists()
+
+
+class KindsMissing(RuntimeError):
+    """Volcano's kinds went from the cluster: a session would take every gang for lost."""
+
+
+class Watching:
+    def __init__(self, cluster_id: int) -> None:
+        self.cluster_id = cluster_id
+        self.drift = DriftWatch()
+        self.observer = Observer(cluster_id)
+        self.taps: tuple[Tap, ...] = (self.drift, self.observer.sightings)
+        self._reach_watch = ReachWatch(cluster_id)
+        self._looked_at = float("-inf")
+
+    def look(self, cache: ClusterCache) -> None:
+        if time.monotonic() - self._looked_at < EVERY_SECONDS:
+            return
+        self._looked_at = time.monotonic()
+        try:
+            self._look(cache)
+        except DatabaseError as error:
+            _log.warning("cluster %s: not watched: %s", self.cluster_id, str(error).strip().split("\n")[0])
+            connection.close()
+        except Exception:  # noqa: BLE001 - a bug; sessions go on without it
+            _log.exception("watching cluster %s failed", self.cluster_id)
+
+    def cannot_connect(self, why: str) -> None:
+        self._reach_watch.note(Reach(ReachState.REFUSED, why[:500]))
+
+    def require_kinds(self, cache: ClusterCache) -> None:
+        now = reach_of(cache.troubles())
+        if now.state is ReachState.KINDS_MISSING and is_mode(self.cluster_id, ClusterMode.SCHEDULE):
+            raise KindsMissing(f"the API server does not know {' and '.join(now.kinds)}")
+
+    def _look(self, cache: ClusterCache) -> None:
+        troubles = cache.troubles()
+        self._reach_watch.look(troubles)
+        if cache.synced and not any(one.absent and one.kind == QUEUE.name for one in troubles):
+            self.drift.look(Cluster.objects.get(pk=self.cluster_id))
+
 
 _log = logging.getLogger(__name__)
 
@@ -47,7 +95,6 @@ _EXPECTED = (
 
 
 def _connection_of(cluster: Cluster) -> tuple[object, ...]:
-    """What a change of which needs new connections and a new cache."""
     secret = bytes(cluster.credentials) if cluster.credentials else b""
     way = (cluster.connection_kind, cluster.api_url, cluster.tls_server_name, cluster.ca_certificate)
     return *way, secret, cluster.disconnected_at, tuple(cluster.schedulers)
@@ -58,10 +105,7 @@ _FAILURES_BEFORE_ALERT = 3
 
 
 class ClusterShard(threading.Thread):
-    """Runs the sessions of one cluster, one at a time, until it is stopped or the lease is lost.
-
-    ``busy`` is true while a session is under way: past its lease the process may then not live on.
-    """
+    """``busy`` is true while a session is under way: past its lease the process may then not live on."""
 
     def __init__(self, held: Lease) -> None:
         super().__init__(name=f"cluster-{held.cluster_id}", daemon=True)
@@ -84,12 +128,10 @@ class ClusterShard(threading.Thread):
         self._wake.set()
 
     def wake_by_watch(self) -> None:
-        """The cluster changed: do not wait for the period's end."""
         self._watch_woke = True
         self._wake.set()
 
     def stop(self) -> None:
-        """End after the session that is under way; the lease is given back."""
         self._stop_asked.set()
         self._wake.set()
 
@@ -170,11 +212,7 @@ class ClusterShard(threading.Thread):
                 self.busy = False
 
     def _due(self, last_start: float, period: float) -> str | None:
-        """Why a session is to run now; waits for a message, the watch or the time and then answers None.
-
-        A watch may bring a session forward to half the period, never closer: else a busy cluster would have
-        one after the other.
-        """
+        """A watch may bring a session forward to half the period, never closer."""
         seconds, asked_by = requests.seconds_until_due(self.cluster_id)
         if seconds <= 0:
             self._watch_woke = False
@@ -200,10 +238,7 @@ class ClusterShard(threading.Thread):
         return float(done.cluster.session_period_seconds)
 
     def _follow_connection(self) -> None:
-        """End where the cluster got other credentials or was cut off, so that the next holder begins with these.
-
-        Above all while nothing succeeds with the ones that this thread has.
-        """
+        """End where the cluster got other credentials or was cut off, so that the next holder begins with these."""
         if time.monotonic() - self._followed_at < FOLLOW_SECONDS:
             return
         self._followed_at = time.monotonic()

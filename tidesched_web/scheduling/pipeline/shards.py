@@ -1,5 +1,3 @@
-"""The clusters that this process schedules: taking leases, renewing them, and the watchdog that ends the process."""
-
 import logging
 import os
 import secrets
@@ -24,11 +22,7 @@ _LOOK_SECONDS = min(0.25, timing.LEASE_SECONDS / 20)
 
 
 class Shards:
-    """All session threads of this process.
-
-    ``consume`` and ``release`` are called when a cluster is taken or given up: the Celery queue follows the lease.
-    ``note`` is called when a session hangs, right before this process ends itself for it.
-    """
+    """``consume`` and ``release`` let the Celery queue follow the lease; ``note`` is called before a hang ends all."""
 
     def __init__(
         self,
@@ -55,7 +49,6 @@ class Shards:
             thread.start()
 
     def stop(self, *, wait_seconds: float = 8.0) -> None:
-        """Give all clusters back after the sessions that are under way."""
         self._stopped.set()
         self._sweep_now.set()
         with self._lock:
@@ -66,19 +59,16 @@ class Shards:
         for shard in shards:
             shard.join(max(0.0, deadline - time.monotonic()))
 
-    def wake(self, cluster_id: int) -> bool:
+    def wake(self, cluster_id: int) -> None:
         with self._lock:
             shard = self._shards.get(cluster_id)
-        if shard is None:
-            return False
-        shard.wake()
-        return True
+        if shard is not None:
+            shard.wake()
 
     def adopt(self) -> None:
         self._sweep_now.set()
 
     def follow_leases(self) -> None:
-        """Consume the queues of all held clusters again, after the worker has (re)connected."""
         with self._lock:
             self._consumed.clear()
         self._sweep_now.set()

@@ -1,8 +1,4 @@
-"""Evictions by others, as the watch shows them: which pods, by whom, and who was promised their node. No database.
-
-Nothing is guessed. Who evicted is read off the pod's own conditions; for whom, off an event that names the pod, or off
-the one gang that is nominated to the node at that time. Where that leaves a doubt, none is named.
-"""
+"""Nothing is guessed: by whom is read off the pod, for whom off an event or the only nomination to its node."""
 
 import re
 import threading
@@ -41,10 +37,7 @@ class Sighting:
 
 
 def recognised(obj: Json) -> Sighting | None:
-    """What the pod's conditions say of its eviction; None where it was not evicted.
-
-    A pod that is merely deleted, or that its node, the garbage collector or a taint ended, is no reclaim.
-    """
+    """None where it was merely deleted, or its node, the garbage collector or a taint ended it: that is no reclaim."""
     conditions = {one.get("type"): one for one in (obj.get("status") or {}).get("conditions") or []}
     target, ready = conditions.get("DisruptionTarget") or {}, conditions.get("Ready") or {}
     disrupted = target.get("reason") if target.get("status") == "True" else None
@@ -83,7 +76,6 @@ def _action(disrupted: str | None, said: str) -> str:
 
 
 def named_in_event(event: Json) -> tuple[str, str]:
-    """The pod that an event of a victim names as the one that it left for: (namespace/name, uid), empty if none."""
     if event.get("reason") != "Preempted":
         return "", ""
     related = event.get("related") or {}
@@ -98,10 +90,7 @@ def named_in_event(event: Json) -> tuple[str, str]:
 
 
 class Sightings:
-    """A tap of the cluster's cache: evicted pods until they are taken, and who is nominated to which node.
-
-    Once per pod of this process; the table's constraint makes it once for all processes.
-    """
+    """Once per pod of this process; the table's constraint makes it once for all processes."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -140,12 +129,10 @@ class Sightings:
         return found
 
     def give_back(self, sightings: list[Sighting]) -> None:
-        """They could not be written: the next session takes them again."""
         with self._lock:
             self._new |= {one.uid: one for one in sightings}
 
     def nominated_to(self, node: str) -> dict[str, str]:
-        """The pods that are nominated to a node, or were a short while ago, each with its gang or else itself."""
         with self._lock:
             self._forget(node)
             return {pod: gang for pod, (gang, _since) in sorted(self._nominated.get(node, {}).items())}
@@ -172,7 +159,6 @@ class Sightings:
             self._nominated[node][key] = gang, time.monotonic()
 
     def _forget(self, node: str) -> None:
-        """Nominations to the node that ended too long ago to count."""
         edge = time.monotonic() - NOMINATED_SECONDS
         there = self._nominated.get(node, {})
         for pod in [pod for pod, (_gang, since) in there.items() if since is not None and since < edge]:

@@ -1,7 +1,4 @@
-"""Telling the cluster how gangs and queues stand: PodGroup status, events, Queue status.
-
-These are levels, not acts: what was not sent is decided anew from what the cluster shows.
-"""
+"""These are levels, not acts: what was not sent is decided anew from what the cluster shows."""
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
@@ -24,11 +21,6 @@ FIGURES_SECONDS = 5.0
 
 
 def send(drafts: Sequence[Draft], route: Route, *, told: Callable[[Sequence[Draft]], None]) -> int:
-    """Write PodGroup statuses and events; returns how many went wrong. ``told`` gets those that were answered.
-
-    Raises:
-        LeaseLost, Paused: what was not sent yet stays open. Unreachable: it is decided anew.
-    """
     failed = 0
     for batch in planning.batches([[draft] for draft in drafts], BATCH):
         flat = [unit[0] for unit in batch]
@@ -73,14 +65,7 @@ _COUNTS = ("pending", "inqueue", "running", "unknown", "completed")
 
 
 def clear_queue_figures(client: KubernetesClient) -> int:
-    """Take the figures out of all queues' statuses, when another scheduler keeps them from now on; returns how many.
-
-    What the one before wrote and the next one does not count would stay for ever: gangs that hold a deletion, allocated
-    pods for which Volcano's webhook refuses child queues.
-
-    Raises:
-        ApiFailure, Unreachable: some are not cleared; it may be done again.
-    """
+    """Stale figures would stay for ever: gangs hold a deletion, and allocated pods forbid child queues."""
     writes, cleared = ClusterWrites(client), 0
     for queue in client.get(QUEUE.path())["items"]:
         status, metadata = queue.get("status") or {}, queue["metadata"]
@@ -95,24 +80,14 @@ def clear_queue_figures(client: KubernetesClient) -> int:
 
 
 class QueueStatusBook:
-    """Writes the figures in ``status`` of the cluster's queues where they moved, every few seconds.
-
-    The state belongs to what opens and closes queues; only one that has none yet is said to be open.
-    """
+    """The state belongs to what opens and closes queues; only one that has none yet is said to be open."""
 
     def __init__(self) -> None:
         self._told: dict[str, dict[str, Any]] = {}
         self._told_at = float("-inf")
 
     def send(self, result: Result, snapshot: Snapshot, route: Route, *, stateless: Mapping[str, int]) -> int:
-        """Bring the queues' statuses to what the session saw; returns how many were written.
-
-        Args:
-            stateless: queues without a state, and the resource version that they were seen at.
-
-        Raises:
-            LeaseLost: the rest waits for the next holder.
-        """
+        """``stateless``: queues without a state, and the resource version that they were seen at."""
         if timing.monotonic() - self._told_at < FIGURES_SECONDS:
             return 0
         self._told_at = timing.monotonic()

@@ -1,8 +1,4 @@
-"""How long the pipeline's leases and requests last, and the clock that they are measured by.
-
-The numbers hang together: a request that leaves just after a check of the lease may take effect ``REQUEST_SECONDS``
-later, so a check asks for that much, plus skew, to be left.
-"""
+"""A request sent right after a check of the lease may take effect ``REQUEST_SECONDS`` later: checks ask for that."""
 
 import os
 import time

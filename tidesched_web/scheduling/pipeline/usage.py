@@ -1,5 +1,3 @@
-"""Recording usage as a step function: a row for each queue and card where a figure changed, and the newest point."""
-
 import datetime as dt
 
 import msgspec
@@ -16,8 +14,6 @@ TIDE_HEARTBEAT = dt.timedelta(minutes=5)
 
 
 class UsageRecorder:
-    """Remembers the last points of one cluster, so that a session writes only what moved."""
-
     def __init__(self, *, cluster_id: int) -> None:
         self.cluster_id = cluster_id
         self._queues: dict[tuple[int, str], QueueUse] = {}
@@ -32,21 +28,11 @@ class UsageRecorder:
                 "queue_id", "card", "quota", "allocated", "inqueue", "elastic"
             )
         }
+        self._tide = {}
         newest = TidePoint.objects.filter(cluster_id=self.cluster_id).order_by("card", "-id").distinct("card")
-        self._tide = {
-            row.card: Tide(
-                row.card,
-                row.total,
-                row.inference,
-                row.training,
-                row.borrowed,
-                row.foreign,
-                row.idle,
-                row.waiting,
-                UNKNOWN if row.quota is None else row.quota,
-            )
-            for row in newest
-        }
+        for row in newest.values(*Tide.__struct_fields__):
+            quota = UNKNOWN if row["quota"] is None else row["quota"]
+            self._tide[row["card"]] = Tide(**row | {"quota": quota})
 
     def record_queues(
         self,
@@ -58,10 +44,7 @@ class UsageRecorder:
         at: dt.datetime,
         wall_at: dt.datetime,
     ) -> list[int]:
-        """Write the points of TideSched's queues that moved; returns the ids of those queues.
-
-        What a session decided and did not send (``sent``) is used by no queue.
-        """
+        """What a session decided and did not send (``sent``) is used by no queue."""
         require_transaction()
         moved: dict[tuple[int, str], QueueUse] = {}
         for name, points in queue_use(snapshot, result, sent=sent).items():

@@ -1,5 +1,3 @@
-"""What the steps of one session hand on to each other."""
-
 import datetime as dt
 import time
 from typing import Any
@@ -51,7 +49,6 @@ class Work:
         return bool(self.result.binds or self.result.evictions)
 
     def route(self, session_id: int, number: int) -> Route:
-        """How the session with this id writes; the cluster is given its number, which pages and receipts name."""
         lease = self.context.lease
         return Route(
             cluster_id=self.cluster.pk,

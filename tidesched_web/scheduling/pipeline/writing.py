@@ -1,4 +1,4 @@
-"""What a session decided, written to PostgreSQL before anything of it is sent."""
+from typing import Any
 
 from django.db import transaction
 from django.db.models import Max
@@ -18,24 +18,14 @@ def write(work: Work) -> None:
         work.breach = None
     result = work.result
     state = SessionState.STOPPED if work.breach else SessionState.DRY_RUN if work.hold else SessionState.DECIDED
-    session = work.session = Session.objects.create(
-        cluster=work.cluster,
-        number=_next_number(work.cluster.pk),
-        epoch=work.context.lease.epoch,
+    session = work.session = _session(
+        work,
         state=state,
-        mode=work.cluster.mode,
-        trigger=work.trigger,
-        now=work.now,
-        started_at=work.started_at,
         decided_at=timezone.now(),
         finished_at=None if work.sends else timezone.now(),
-        policy=work.revision,
-        engine_version=engine_version(),
         result_hash=bridge.result_hash(result),
         error=work.breach.message if work.breach else "",
     )
-    session.input_id = work.context.inputs.write(session.pk, work.snapshot, work.memory_in)
-    session.save(update_fields=["input_id"])
     owners = work.context.owners()
     drafts = list(work.plan)
     if work.sends:
@@ -72,25 +62,10 @@ def write(work: Work) -> None:
 
 
 def write_failed(work: Work, error: str) -> None:
-    """A session that could not decide: kept with its input, so that it can be run again."""
     with transaction.atomic():
-        session = Session.objects.create(
-            cluster=work.cluster,
-            number=_next_number(work.cluster.pk),
-            epoch=work.context.lease.epoch,
-            state=SessionState.FAILED,
-            mode=work.cluster.mode,
-            trigger=work.trigger,
-            now=work.now,
-            started_at=work.started_at,
-            finished_at=timezone.now(),
-            policy=work.revision,
-            engine_version=engine_version(),
-            result_hash="",
-            error=error[:4000],
+        session = _session(
+            work, state=SessionState.FAILED, finished_at=timezone.now(), result_hash="", error=error[:4000]
         )
-        stored = work.context.inputs.write(session.pk, work.snapshot, work.memory_in)
-        Session.objects.filter(pk=session.pk).update(input_id=stored)
         alerts.raise_alert(
             cluster_id=work.cluster.pk,
             key="session_failed",
@@ -99,6 +74,24 @@ def write_failed(work: Work, error: str) -> None:
             message=f"A session could not decide: {error}"[:500],
             session_id=session.pk,
         )
+
+
+def _session(work: Work, **fields: Any) -> Session:
+    session = Session.objects.create(
+        cluster=work.cluster,
+        number=_next_number(work.cluster.pk),
+        epoch=work.context.lease.epoch,
+        mode=work.cluster.mode,
+        trigger=work.trigger,
+        now=work.now,
+        started_at=work.started_at,
+        policy=work.revision,
+        engine_version=engine_version(),
+        **fields,
+    )
+    session.input_id = work.context.inputs.write(session.pk, work.snapshot, work.memory_in)
+    session.save(update_fields=["input_id"])
+    return session
 
 
 def _next_number(cluster_id: int) -> int:

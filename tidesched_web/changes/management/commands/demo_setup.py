@@ -1,5 +1,3 @@
-"""``manage.py demo_setup``: the demo's cluster, tenants, queues and quotas, and their push to the simulated cluster."""
-
 import time
 from pathlib import Path
 from typing import Any
@@ -55,7 +53,6 @@ class Command(BaseCommand):
 
 
 def _push(cluster: Cluster) -> PushReport:
-    """Push all of it; a simulated cluster that has just been started gets some time to answer."""
     deadline = time.monotonic() + _WAIT_SECONDS
     while True:
         report = push_cluster(cluster=cluster, everything=True)

@@ -1,5 +1,3 @@
-"""`manage.py tree export | diff | apply`: the intent of a cluster as one YAML file, for a repository of one's own."""
-
 import sys
 from argparse import ArgumentParser
 from pathlib import Path

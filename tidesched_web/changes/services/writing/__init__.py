@@ -1,5 +1,3 @@
-"""Write documents of a tree into their rows, under the lock of the tree, and say what the audit log has to tell."""
-
 from collections.abc import Iterable
 
 from django.db import connection
@@ -15,14 +13,7 @@ __all__ = ["Gone", "write_documents"]
 
 
 def write_documents(*, cluster: Cluster, reading: TreeReading, after: Documents, keys: Iterable[str]) -> list[Fact]:
-    """Bring the rows of ``keys`` from what was read to ``after``; the facts in the order of the keys.
-
-    The caller holds the lock of the tree and has read it under that, has checked the documents, and appends the facts
-    last of all.
-
-    Raises:
-        Gone, IntegrityError: another cluster's tree has deleted what these documents name, or names what they delete.
-    """
+    """The caller holds the lock of the tree, has checked the documents under it, and appends the facts last."""
     before = reading.documents
     touched = in_order(key for key in keys if before.get(key) != after.get(key))
     rows = Rows(cluster=cluster, reading=reading, after=after, keys=touched)

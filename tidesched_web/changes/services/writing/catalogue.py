@@ -1,5 +1,3 @@
-"""Card types that are declared, priority classes, tide plans."""
-
 from decimal import Decimal
 from typing import Any
 
@@ -50,7 +48,6 @@ def _card_fields(rows: Rows, document: dict[str, Any]) -> dict[str, Any]:
 
 
 def delete_card_types(rows: Rows) -> None:
-    """One that nodes carry stays known, as discovered; another goes."""
     for key in rows.gone("card-type"):
         card = rows.card_types()[parts_of(key)[0]]
         rows.tell(key, card, card.pk)

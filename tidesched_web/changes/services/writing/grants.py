@@ -1,5 +1,3 @@
-"""Which namespaces may use which queues."""
-
 from django.db.models import F, Q
 
 from tidesched_web.changes.services.writing.rows import Rows

@@ -1,6 +1,3 @@
-"""Tenants, projects and business lines."""
-
-from collections.abc import Callable
 from typing import Any
 
 from django.db.models import ProtectedError, Q
@@ -8,7 +5,7 @@ from django.utils.translation import gettext as _
 
 from tidesched_web.accounts.models import BusinessLine, Project, Tenant
 from tidesched_web.changes.services.writing.rows import Rows, counted
-from tidesched_web.changes.tree_document import parts_of
+from tidesched_web.changes.tree_document import key_of, parts_of
 from tidesched_web.common.errors import DomainError
 from tidesched_web.common.sentences import listed
 from tidesched_web.quota.models import CardQuota, ComputeQuota
@@ -19,8 +16,8 @@ _BATCH = 500
 def write(rows: Rows) -> None:
     """Make and rename; what they may hand out comes with the other figures (`quotas`)."""
     _tenants(rows)
-    _named(rows, "project", Project, rows.projects)
-    _named(rows, "business-line", BusinessLine, rows.lines)
+    _named(rows, "project", Project)
+    _named(rows, "business-line", BusinessLine)
 
 
 def _tenants(rows: Rows) -> None:
@@ -50,8 +47,7 @@ def _fields(document: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _named(rows: Rows, kind: str, model: type[Any], known_by: Callable[[set[tuple[str, str]]], dict[Any, Any]]) -> None:
-    """Projects or business lines: what has a slug and a name below a tenant or the platform."""
+def _named(rows: Rows, kind: str, model: type[Any]) -> None:
     made = {
         key: model(tenant=rows.tenant(tenant), slug=slug, name=document["name"])
         for key, document in rows.made(kind)
@@ -61,10 +57,8 @@ def _named(rows: Rows, kind: str, model: type[Any], known_by: Callable[[set[tupl
     for key, row in made.items():
         rows.row_of[key] = row
         rows.tell(key, row)
-    changed = {
-        (tenant, slug): (key, document) for key, document in rows.changed(kind) for tenant, slug in [parts_of(key)]
-    }
-    pks = {row.pk: place for place, row in known_by(set(changed)).items()}
+    changed = {parts_of(key): (key, document) for key, document in rows.changed(kind)}
+    pks = {row.pk: place for place, row in rows.below(model, changed).items()}
     found = rows.locked(model._base_manager.filter(pk__in=pks)) if pks else []
     for row in found:
         key, document = changed[pks[row.pk]]
@@ -77,13 +71,10 @@ def _named(rows: Rows, kind: str, model: type[Any], known_by: Callable[[set[tupl
 
 def delete(rows: Rows) -> None:
     """Delete those whose document goes. A quota or queue in another cluster keeps one from going."""
-    lines = [parts_of(key) for key in rows.gone("business-line")]
-    for place, line in rows.lines({(tenant, slug) for tenant, slug in lines}).items():
-        key = f"business-line/{place[0]}/{place[1]}"
-        _delete(rows, key, line, Q(pk__in=[]))
-    projects = [parts_of(key) for key in rows.gone("project")]
-    for place, project in rows.projects({(tenant, slug) for tenant, slug in projects}).items():
-        _delete(rows, f"project/{place[0]}/{place[1]}", project, Q(project=project))
+    for place, line in rows.below(BusinessLine, {parts_of(key) for key in rows.gone("business-line")}).items():
+        _delete(rows, key_of("business-line", *place), line, Q(pk__in=[]))
+    for place, project in rows.below(Project, {parts_of(key) for key in rows.gone("project")}).items():
+        _delete(rows, key_of("project", *place), project, Q(project=project))
     for key in rows.gone("tenant"):
         tenant = rows.tenant(parts_of(key)[0])
         if tenant is not None:

@@ -1,5 +1,4 @@
-"""Queues: their own fields, and their end. Their card quotas come with the other figures (`quotas`)."""
-
+from tidesched_web.accounts.models import BusinessLine, Project
 from tidesched_web.changes.documents import CLOSED, MIB
 from tidesched_web.changes.services.writing.rows import Rows, counted
 from tidesched_web.changes.tree_document import PLATFORM, Document, parts_of
@@ -41,8 +40,9 @@ class _Owners:
     def __init__(self, rows: Rows, documents: list[Document]) -> None:
         self._rows = rows
         places = [(document.get("tenant") or PLATFORM, document) for document in documents]
-        self._projects = rows.projects({(tenant, doc["project"]) for tenant, doc in places if "project" in doc})
-        self._lines = rows.lines({(tenant, doc["business_line"]) for tenant, doc in places if "business_line" in doc})
+        self._projects = rows.below(Project, {(tenant, doc["project"]) for tenant, doc in places if "project" in doc})
+        lines = {(tenant, doc["business_line"]) for tenant, doc in places if "business_line" in doc}
+        self._lines = rows.below(BusinessLine, lines)
 
     def give(self, queue: Queue, document: Document) -> None:
         tenant, project, line = _places(document)
@@ -67,7 +67,6 @@ def _fill(queue: Queue, document: Document) -> None:
 
 
 def delete(rows: Rows) -> None:
-    """Queues whose document goes; the cluster's object follows by the change."""
     names = [parts_of(key)[0] for key in rows.gone("queue")]
     if not names:
         return

@@ -1,5 +1,3 @@
-"""Card, cpu and memory figures of queues, projects and tenants: one statement for all of a change."""
-
 from collections.abc import Iterator
 from typing import Any
 
@@ -25,7 +23,6 @@ Cards = dict[tuple[str, str], int]
 
 
 def write(rows: Rows) -> None:
-    """Write what differs between the documents; deleted owners take their figures along."""
     _write_cards(rows)
     _write_compute(rows)
 
@@ -83,7 +80,6 @@ def _compute(document: Document | None) -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 def _write_compute(rows: Rows) -> None:
-    """Cpu and memory of projects and tenants; a queue has its own as columns."""
     wanted: list[ComputeQuota] = []
     for kind in ("project", "tenant"):
         lost: set[tuple[int, str]] = set()

@@ -1,5 +1,3 @@
-"""The rows behind the documents that one write touches."""
-
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
@@ -18,12 +16,11 @@ from tidesched_web.common.locking import require_transaction
 # Up to so many rows single statements cost less than building one for all.
 _FEW = 16
 _R = TypeVar("_R", bound=models.Model)
+_O = TypeVar("_O", Project, BusinessLine)
 
 
 class Gone(Exception):
-    """What was read is not there any more. Tenants and what is theirs are shared by all clusters, and so may be deleted
-    through the tree of another one; the lock of a tree does not hold them.
-    """
+    """What is a tenant's may be deleted through the tree of another cluster: the lock of one tree does not hold it."""
 
 
 class _There(dict[Any, Any]):
@@ -68,11 +65,6 @@ class Rows:
         return list(rows.order_by("pk").select_for_update(no_key=True, of=("self",)))
 
     def require(self, keys: Iterable[str]) -> None:
-        """Every row that is edited has to be there still.
-
-        Raises:
-            Gone: one is not.
-        """
         for key in keys:
             if key not in self.row_of:
                 raise Gone(key)
@@ -80,7 +72,6 @@ class Rows:
     # -- what other rows refer to ----------------------------------------------------------------------------------
 
     def tenant(self, slug: str | None) -> Tenant | None:
-        """The tenant of a slug; None stands for the platform."""
         if slug is None or slug == PLATFORM:
             return None
         if slug not in self._tenants:
@@ -92,22 +83,13 @@ class Rows:
     def note_tenant(self, tenant: Tenant) -> None:
         self._tenants[tenant.slug] = tenant
 
-    def projects(self, wanted: set[tuple[str, str]]) -> dict[tuple[str, str], Project]:
-        """Projects by slugs of tenant and project. One query."""
+    def below(self, model: type[_O], wanted: Iterable[tuple[str, ...]]) -> dict[tuple[str, ...], _O]:
+        """Projects or business lines by slugs of tenant (or the platform's sign) and their own."""
         among = Q(pk__in=[])
         for tenant, slug in sorted(wanted):
-            among |= Q(tenant__slug=tenant, slug=slug)
-        found = Project.objects.select_related("tenant").filter(among) if wanted else []
-        return _There(((project.tenant.slug, project.slug), project) for project in found)
-
-    def lines(self, wanted: set[tuple[str, str]]) -> dict[tuple[str, str], BusinessLine]:
-        """Business lines by slugs of tenant (or the platform's sign) and line. One query."""
-        among = Q(pk__in=[])
-        for tenant, slug in sorted(wanted):
-            owner = Q(tenant__isnull=True) if tenant == PLATFORM else Q(tenant__slug=tenant)
-            among |= owner & Q(slug=slug)
-        found = BusinessLine.objects.select_related("tenant").filter(among) if wanted else []
-        return _There(((line.tenant.slug if line.tenant else PLATFORM, line.slug), line) for line in found)
+            among |= Q(tenant__slug=None if tenant == PLATFORM else tenant, slug=slug)
+        found = model._base_manager.select_related("tenant").filter(among) if wanted else ()
+        return _There(((row.tenant.slug if row.tenant else PLATFORM, row.slug), row) for row in found)
 
     def card_types(self) -> Mapping[str, CardType]:
         if self._card_types is None:
@@ -120,7 +102,6 @@ class Rows:
     # -- what the audit log says -------------------------------------------------------------------------------------
 
     def tell(self, key: str, row: models.Model, pk: int | None = None, verb: str = "") -> None:
-        """Note what became of an object: its whole document before and after."""
         kind = kind_of(key).replace("-", "_")
         before, after = self.before.get(key), self.after.get(key)
         act = verb or ("create" if before is None else "delete" if after is None else "update")
@@ -157,12 +138,10 @@ class Rows:
         return None if made is None else made.pk
 
     def facts(self) -> list[Fact]:
-        """All that was said, in the order of the keys."""
         return [self._told[key] for key in self.keys if key in self._told]
 
 
 def counted(rows: Sequence[Any], fields: Sequence[str]) -> None:
-    """Write ``fields`` of locked rows and count one version more on each."""
     now = timezone.now()
     written = [*fields, "version", "updated_at"]
     for row in rows:

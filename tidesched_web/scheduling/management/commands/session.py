@@ -1,5 +1,3 @@
-"""``manage.py session replay ID``: run a stored session again and compare; ``session show ID``: its input's figures."""
-
 import json
 from argparse import ArgumentParser
 from typing import Any
