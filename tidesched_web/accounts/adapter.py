@@ -24,7 +24,6 @@ class AccountAdapter(DefaultAccountAdapter):
     }
 
     def is_open_for_signup(self, request: HttpRequest) -> bool:
-        """Accounts are not made by who comes along."""
         return False
 
     def is_ajax(self, request: HttpRequest) -> bool:

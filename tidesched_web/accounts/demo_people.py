@@ -41,8 +41,6 @@ PEOPLE: Final = (
 
 @dataclass(frozen=True)
 class Offered:
-    """What a visitor needs to sign in as one of them."""
-
     username: str
     part: str
     password: str
@@ -56,7 +54,6 @@ def kept() -> list[Offered]:
 
 
 def keep(people: list[Offered]) -> None:
-    """Write the file (for its owner alone); without people there is none."""
     target = settings.DATA_DIR / FILE
     if not people:
         target.unlink(missing_ok=True)

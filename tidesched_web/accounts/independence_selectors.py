@@ -60,7 +60,6 @@ class Standing:
 
 
 def standings_of(user_ids: Iterable[int]) -> dict[int, Standing]:
-    """The standings of accounts. Three queries."""
     users = {user.pk: user for user in User.objects.filter(pk__in=list(user_ids))}
     if not users:
         return {}
@@ -87,7 +86,6 @@ def standings_of(user_ids: Iterable[int]) -> dict[int, Standing]:
 
 
 def demand_approval(tenant_ids: Iterable[int]) -> bool:
-    """Whether one of these tenants demands that a second person approves changes of its quota."""
     return Tenant.objects.filter(pk__in=list(tenant_ids), approval_required=True).exists()
 
 

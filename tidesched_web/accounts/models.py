@@ -22,8 +22,6 @@ class PlatformRole(models.TextChoices):
 
 
 class Density(models.TextChoices):
-    """How much of a list fits on a screen."""
-
     DENSE = "dense", _("One line for each row")
     COMFORTABLE = "comfortable", _("As many lines as the texts need")
 
@@ -84,8 +82,6 @@ class Project(Versioned):
 
 
 class BusinessLine(Versioned):
-    """What training is done for; of a tenant, or of the platform when ``tenant`` is empty."""
-
     tenant = models.ForeignKey(Tenant, on_delete=models.PROTECT, null=True, blank=True, related_name="business_lines")
     slug = models.SlugField(max_length=63)
     name = models.CharField(max_length=120)

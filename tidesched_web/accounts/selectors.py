@@ -47,7 +47,6 @@ def _memberships(user_column: str) -> RawSQL:
 
 
 def user_of_session(pk: int) -> User | None:
-    """The account that a session names, with its memberships for `access_of`. One query."""
     return User.objects.annotate(membership_rows=_memberships("accounts_user.id")).filter(pk=pk).first()
 
 
@@ -121,14 +120,12 @@ def only_invited_to(user: User, tenant_id: int) -> bool:
 
 
 def never_used_invited_by(user_id: int) -> QuerySet[User]:
-    """Active accounts that this one invited and that have not been used in any way."""
     invited = User.objects.filter(invited_by=user_id, is_active=True, last_login=None)
     unused = invited.filter(password__startswith=UNUSABLE_PASSWORD_PREFIX)
     return unused.exclude(Exists(ApiToken.objects.filter(user=OuterRef("pk"))))
 
 
 def visible_users(access: Access) -> QuerySet[User]:
-    """All accounts for who sees everything; for an admin of a tenant those who belong to it; else none."""
     users = User.objects.all()
     if access.everything:
         return users
@@ -146,12 +143,10 @@ def users_listed(access: Access) -> QuerySet[User]:
 
 
 def users_with_memberships(access: Access) -> QuerySet[User]:
-    """Listed accounts, each with those of its memberships that the caller sees."""
     return users_listed(access).prefetch_related(Prefetch("memberships", queryset=visible_memberships(access)))
 
 
 def memberships_of(user: User) -> list[Membership]:
-    """The tenants of an account, for a reader who may see that account."""
     return list(Membership.objects.filter(user=user).select_related("tenant").order_by("tenant__slug")[:200])
 
 
@@ -174,7 +169,6 @@ def user_by_name(username: str) -> User | None:
 
 
 def usernames() -> list[str]:
-    """The names of all accounts, for messages to an operator."""
     return list(User.objects.order_by("username").values_list("username", flat=True))
 
 

@@ -63,7 +63,6 @@ def remember(request: HttpRequest, name: str) -> None:
 
 
 def counted_change(request: HttpRequest) -> Try:
-    """Count a try at the present password of the reader's own account."""
     made = Try()
     _take(made, request, "change_password", None)
     return made

@@ -33,8 +33,6 @@ NAMED_TO = {
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """Who listens: an account, by a session or by a token (one of the two is empty)."""
-
     user_id: int
     session_key: str = ""
     token_hash: str = ""

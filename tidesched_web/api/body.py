@@ -67,7 +67,6 @@ _PLAIN: tuple[tuple[type[Field[Any, Any, Any, Any]], str, Callable[[Any], bool]]
 
 
 def checked_body(serializer: type[Serializer[Any]], request: Request) -> dict[str, Any]:
-    """The body's members with their defaults filled in."""
     if not isinstance(request.data, dict):
         raise DomainError("malformed_body", "The body has to be a JSON object.")
     form = serializer(data=request.data)

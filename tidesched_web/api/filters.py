@@ -103,8 +103,6 @@ def _is_id(value: str) -> bool:
 
 
 class IdFilter(django_filters.NumberFilter):
-    """A whole number that a column of ids can hold."""
-
     field_class = forms.IntegerField
 
     def __init__(self, *args: Any, label: str, **kwargs: Any) -> None:
@@ -112,7 +110,6 @@ class IdFilter(django_filters.NumberFilter):
         extend_schema_field({"type": "integer", "minimum": 0, "maximum": 2**63 - 1, "description": label})(self)
 
     def get_max_validator(self) -> None:
-        """The bounds are those of the field."""
         return
 
 
@@ -139,8 +136,6 @@ class _OneOfField(django_filters.fields.ChoiceField):
 
 
 class OneOf(django_filters.ChoiceFilter):
-    """One of the values that the column can have, case and all; the document lists them."""
-
     field_class = _OneOfField
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:

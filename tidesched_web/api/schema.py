@@ -23,7 +23,6 @@ COMPONENTS = {**json_shapes.COMPONENTS, **tree_shapes.COMPONENTS, "Problem": ref
 
 
 def complete(result: dict[str, Any], **_: Any) -> dict[str, Any]:
-    """Add what belongs to no single view: introduction, groups, refusals, the stream and the examples."""
     result["info"]["description"] = INTRODUCTION
     result["paths"][stream.PATH] = stream.path_item()
     operations = [operation for item in result["paths"].values() for operation in item.values()]

@@ -105,7 +105,6 @@ async def stream(request: HttpRequest) -> HttpResponseBase:
 
 
 def _full_words(code: str) -> tuple[int, str]:
-    """The limit that is reached, and the sentence about it."""
     if code == "too_many_streams":
         limit, said = settings.STREAMS_OF_ONE, _("This account has %(limit)d streams open, the most that it may.")
     else:

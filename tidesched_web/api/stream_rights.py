@@ -49,8 +49,6 @@ def sight_of(access: Access) -> Sight:
 
 
 class OpenStream:
-    """One open stream: who listens, what rights that was granted for, and what it may hear of."""
-
     def __init__(self, caller: Caller, standing: str, sight: Sight, listener: Listener) -> None:
         self.caller, self.standing, self.sight, self.listener = caller, standing, sight, listener
         self.seen_at = time.monotonic()
@@ -63,13 +61,11 @@ class OpenStreams:
         self._watching: asyncio.Task[None] | None = None
 
     def room_for(self, caller: Caller) -> str:
-        """Empty where one more stream of this account may be opened, else which limit is reached."""
         if self._by_account[caller.user_id] >= settings.STREAMS_OF_ONE:
             return "too_many_streams"
         return "unavailable" if len(self._streams) >= settings.STREAMS else ""
 
     def enter(self, stream: OpenStream) -> None:
-        """Count a stream in and look after its rights."""
         self._streams.add(stream)
         self._by_account[stream.caller.user_id] += 1
         if self._watching is None or self._watching.done():
@@ -124,7 +120,6 @@ class OpenStreams:
 
 
 def open_streams() -> OpenStreams:
-    """The streams of the running event loop."""
     loop = asyncio.get_running_loop()
     return _all.setdefault(loop, OpenStreams())
 

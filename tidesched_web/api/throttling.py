@@ -19,16 +19,12 @@ _log = logging.getLogger(__name__)
 
 
 class CallerThrottled(Throttled):
-    """A caller has made ``limit`` requests in this minute."""
-
     def __init__(self, wait: float, limit: int) -> None:
         super().__init__(wait)
         self.limit = limit
 
 
 class CallerThrottle(BaseThrottle):
-    """One window for each user, one for each address that is not signed in."""
-
     def allow_request(self, request: Request, view: Any) -> bool:
         """Count the request in.
 

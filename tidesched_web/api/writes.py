@@ -46,7 +46,6 @@ DRY_RUN_PARAMETER = OpenApiParameter(
 
 
 def expected_version(request: Request, *, needed: bool = False) -> int | None:
-    """The version that the caller looked at, from ``If-Match``; ``*`` is any."""
     text = request.headers.get("If-Match")
     if text is None and needed:
         raise DomainError("precondition_required", "If-Match is needed here: send the ETag of what you looked at.")
@@ -66,7 +65,6 @@ def is_dry_run(request: Request) -> bool:
 
 
 def true_or_false(request: Request, name: str, *, default: bool) -> bool:
-    """A parameter that switches something; anything but a boolean is an error."""
     text = request.query_params.get(name, str(default)).lower()
     if text not in ("true", "false", "1", "0"):
         raise DomainError.for_field(f"/{name}", f"{text[:80]!r}: true or false is meant.")

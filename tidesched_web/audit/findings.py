@@ -29,8 +29,6 @@ class Kind(enum.StrEnum):
 
 @dataclass(frozen=True)
 class Finding:
-    """One thing that is wrong, at entry ``seq`` of the chain."""
-
     seq: int
     kind: Kind
     text: str
@@ -38,8 +36,6 @@ class Finding:
 
 @dataclass(frozen=True)
 class ChainReport:
-    """What became of one chain: how many entries hold, and all that was found."""
-
     chain: str
     checked: int
     first_seq: int

@@ -36,7 +36,6 @@ def signing_key() -> SigningKey:
 
 
 def made(number: int) -> SigningKey:
-    """A new key that is not stored yet."""
     private = signing.new_private_key()
     public = signing.public_key_of(private)
     cipher, key = encrypt(private)

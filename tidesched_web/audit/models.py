@@ -162,8 +162,6 @@ class Segment(models.Model):
 
 
 class ChainCheck(models.Model):
-    """The newest verification of a chain: what was asked for, and what came of it."""
-
     chain = models.CharField(max_length=80, primary_key=True)
     requested_at = models.DateTimeField(null=True)
     requested_by = models.CharField(max_length=200, blank=True)

@@ -38,7 +38,6 @@ def _lines(segment: Segment) -> Iterator[bytes]:
 
 @transaction.atomic
 def seal(*, before: dt.datetime, actor: str, reason: str = "") -> list[Segment]:
-    """Close one segment in each chain over its entries older than ``before`` that are in no segment yet."""
     now = timezone.now()
     before = min(before, now - YOUNGEST)
     made = [

@@ -24,7 +24,6 @@ def visible_entries(access: Access) -> QuerySet[AuditEntry]:
 
 
 def has_entry(access: Access, pk: int) -> bool:
-    """Whether the log has this entry within the reader's sight."""
     return visible_entries(access).filter(pk=pk).exists()
 
 
@@ -33,12 +32,10 @@ def touching(entries: QuerySet[AuditEntry], tenant_id: int) -> QuerySet[AuditEnt
 
 
 def newest_about(object_type: str, object_id: object, limit: int) -> list[AuditEntry]:
-    """The newest entries about one object, the newest first, for a service that asks who wrote something into it."""
     return list(AuditEntry.objects.filter(object_type=object_type, object_id=str(object_id)).order_by("-id")[:limit])
 
 
 def neighbours(entries: QuerySet[AuditEntry], entry: AuditEntry) -> tuple[AuditEntry | None, AuditEntry | None]:
-    """The entries before and after ``entry`` among ``entries``, by id."""
     earlier = entries.filter(pk__lt=entry.pk).order_by("-id").first()
     later = entries.filter(pk__gt=entry.pk).order_by("id").first()
     return earlier, later
@@ -77,7 +74,6 @@ def has_accounts() -> bool:
 
 
 def some_entries(chain: str, *, after: tuple[int, int], limit: int) -> list[AuditEntry]:
-    """The next entries of a chain by place, behind the place and number of the last one that was read."""
     seq, number = after
     rest = AuditEntry.objects.filter(chain=chain, seq__gte=seq).exclude(seq=seq, pk__lte=number)
     return list(rest.order_by("seq", "id")[:limit])
@@ -93,7 +89,6 @@ def anchor_of(chain: str) -> Segment | None:
 
 
 def signing_keys() -> QuerySet[SigningKey]:
-    """All keys, the one that signs now last."""
     return SigningKey.objects.all()
 
 
@@ -115,7 +110,6 @@ def chain_checks() -> dict[str, ChainCheck]:
 
 
 def waiting_checks() -> list[str]:
-    """Chains whose verification was asked for and has not been done."""
     return list(
         ChainCheck.objects.filter(requested_at__isnull=False).order_by("requested_at").values_list("chain", flat=True)
     )

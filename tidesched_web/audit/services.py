@@ -149,7 +149,6 @@ def _bound(column: str, value: Any) -> Any:
 
 
 def _more_numbers(count: int) -> list[int]:
-    """Numbers for the entries behind the first, whose own came with the head."""
     if not count:
         return []
     with connection.cursor() as cursor:

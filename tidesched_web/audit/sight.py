@@ -13,7 +13,6 @@ Queues = Collection[tuple[int, str]]
 
 
 def tenants_shown(entry: AuditEntry, access: Access) -> list[int]:
-    """Of the tenants that it touches those that the reader sees."""
     return [tenant for tenant in entry.tenant_ids if access.everything or tenant in access.tenant_ids]
 
 

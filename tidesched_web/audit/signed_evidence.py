@@ -24,8 +24,6 @@ class Trust:
 
 
 class SignedEvidence:
-    """The signed heads and segments of one chain, asked for as the walk goes by."""
-
     def __init__(self, chain: str, held: Trust) -> None:
         self.chain, self.keys, self.held = chain, held.keys, 0
         self.anchor = selectors.anchor_of(chain)
@@ -39,7 +37,6 @@ class SignedEvidence:
 
     @property
     def newest(self) -> int:
-        """The last entry that anything signed speaks of."""
         return max((0, *self._head_at, *self._outside_at, *self._segment_at))
 
     @property
@@ -49,7 +46,6 @@ class SignedEvidence:
         return max(early, default=0)
 
     def at(self, seq: int, hash_: str) -> Finding | None:
-        """Whether what was signed of entry ``seq`` agrees with the hash that it has now."""
         if head := self._head_at.get(seq):
             said = bytes(head.statement)
             if found := self._signed(seq, f"the signed head at entry {seq}", head.key_id, said, head.signature):
@@ -152,5 +148,4 @@ class SignedEvidence:
             yield Finding(seq, Kind.HEADS_MISSING, f"no head was signed for the hour of entry {seq}")
 
     def _signed_since(self) -> int:
-        """Heads that were signed while the walk was under way."""
         return selectors.signed_heads(self.chain).count() - len(self._heads)

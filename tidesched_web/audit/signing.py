@@ -17,7 +17,6 @@ def new_private_key() -> bytes:
 
 
 def public_key_of(private_key: bytes) -> str:
-    """The public half, in hexadecimal."""
     return Ed25519PrivateKey.from_private_bytes(private_key).public_key().public_bytes_raw().hex()
 
 
@@ -50,7 +49,6 @@ def sign(private_key: bytes, message: bytes) -> str:
 
 
 def holds(public_key: str, message: bytes, signature: str) -> bool:
-    """Whether ``signature`` was made over ``message`` with the private half of ``public_key``."""
     try:
         Ed25519PublicKey.from_public_bytes(bytes.fromhex(public_key)).verify(bytes.fromhex(signature), message)
     except (InvalidSignature, ValueError):

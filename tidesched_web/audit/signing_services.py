@@ -113,7 +113,6 @@ def vouch_for_early_entries() -> int:
 
 
 def encrypt_signing_keys_anew() -> int:
-    """Encrypt every signing key with the first of ``TIDESCHED_KEYS``; returns how many were not."""
     stale = SigningKey.objects.exclude(encrypted_with=known_key_ids()[0])
     for key in stale:
         key.private_key, key.encrypted_with = encrypt(decrypt(bytes(key.private_key), key.encrypted_with))

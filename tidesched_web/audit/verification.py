@@ -22,7 +22,6 @@ _SINCE_RECIPE_2 = ("id", "actor_kind", "actor_id")
 
 
 def trust(*, pinned: Iterable[str] = (), heads: Path | None = None) -> Trust:
-    """What to hold the chains against: keys, and heads from outside. By default what the settings name."""
     path = heads or head_file.own()
     known: dict[str, list[dict[str, Any]]] = {}
     if path is not None and (heads is not None or path.exists()):
@@ -32,7 +31,6 @@ def trust(*, pinned: Iterable[str] = (), heads: Path | None = None) -> Trust:
 
 
 def chains(held: Trust) -> list[str]:
-    """Every chain that anything speaks of: heads, entries, signed heads, segments, and the heads from outside."""
     return sorted({*selectors.chain_names(), *held.heads})
 
 
@@ -146,7 +144,6 @@ class _Walk:
         return None
 
     def _ends(self) -> Iterator[Finding]:
-        """Whether the chain ends where its head says."""
         last, after = self.seq - 1, selectors.chain_heads().get(self.chain)
         beyond = self.evidence.newest
         if (self.before is not None and self.before.seq > last) or beyond > last:

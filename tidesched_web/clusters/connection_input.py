@@ -17,8 +17,6 @@ from tidesched_web.common.sentences import listed
 
 @dataclass(frozen=True)
 class Offered:
-    """A connection as it was given, checked as far as that goes without asking the cluster."""
-
     kind: ConnectionKind
     connection: Connection
     facts: Facts

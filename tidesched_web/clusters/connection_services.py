@@ -85,7 +85,6 @@ def offer(
 
 @transaction.atomic
 def choose_context(*, test: ConnectionTest, context: str, actor: str, owner_id: int | None) -> ConnectionTest:
-    """The same file with another of its contexts, as an offer of its own."""
     text = kubeconfig_of(test)
     if not test.open_offer or not text:
         raise DomainError("conflict", _("This connection cannot be taken any more: give it again."))
@@ -151,7 +150,6 @@ def connect(
 
 @transaction.atomic
 def replace(*, test: ConnectionTest, actor: str, reason: str, accept: bool = False) -> Cluster:
-    """Let a cluster be reached by an offer that was tested; this is also how a disconnected one comes back."""
     reason = need_reason(reason)
     if test.cluster_id is None:
         raise DomainError("conflict", _("This connection is not one of a cluster."))
@@ -228,7 +226,6 @@ def _taken(test: ConnectionTest, *, accept: bool) -> ConnectionTest:
 
 
 def _copy(test: ConnectionTest, cluster: Cluster, actor: str) -> None:
-    """The offer's connection; the file that it was read from is left behind."""
     for column in _COLUMNS:
         setattr(cluster, column, getattr(test, column))
     if test.connection_kind == ConnectionKind.IN_CLUSTER:

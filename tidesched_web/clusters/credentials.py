@@ -27,12 +27,10 @@ def _secrets(row: SealedConnection) -> dict[str, str]:
 
 
 def bearer_token(row: SealedConnection) -> str:
-    """The token for the cluster's API server; empty where it needs none."""
     return _secrets(row).get("token", "")
 
 
 def kubeconfig_of(row: SealedConnection) -> str:
-    """The file that an offer was read from, so that another of its contexts can be chosen; else empty."""
     return _secrets(row).get("kubeconfig", "")
 
 

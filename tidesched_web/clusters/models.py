@@ -117,7 +117,6 @@ class Cluster(Versioned, SealedConnection):
         return list(dict.fromkeys([*self.scheduler_names, *others]))
 
     def clock(self, wall: dt.datetime | None = None) -> dt.datetime:
-        """The cluster's own time at the moment ``wall``."""
         wall = wall or timezone.now()
         if self.clock_anchor is None or self.clock_wall_anchor is None:
             return wall
@@ -167,7 +166,6 @@ class ConnectionTest(SealedConnection):
 
     @property
     def open_offer(self) -> bool:
-        """It can still be taken."""
         has_secrets = bool(self.credentials) or self.connection_kind == ConnectionKind.IN_CLUSTER
         return self.offer and self.taken_at is None and has_secrets
 

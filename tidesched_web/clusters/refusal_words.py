@@ -48,7 +48,6 @@ SAID = (
 
 
 def filled(said: str, values: Mapping[str, str]) -> str:
-    """One of these sentences in the reader's language."""
     found = gettext(said)
     return found % values if values else found
 

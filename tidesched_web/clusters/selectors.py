@@ -34,7 +34,6 @@ def visible_card_types(access: Access) -> QuerySet[CardType]:
 
 
 def card_names(cluster: Cluster) -> list[str]:
-    """The names of the card types of a cluster that the caller sees. One query."""
     return list(CardType.objects.filter(cluster=cluster).order_by("name").values_list("name", flat=True))
 
 
@@ -66,7 +65,6 @@ def _says_not_ready() -> Q:
 
 
 def nodes_in_state(nodes: QuerySet[Node], state: str) -> QuerySet[Node]:
-    """Those that are ``ready``, ``not_ready`` or ``closed``: one that is both of the last two is not ready."""
     if state == "not_ready":
         return nodes.filter(_says_not_ready())
     return nodes.filter(~_says_not_ready(), unschedulable=state == "closed")

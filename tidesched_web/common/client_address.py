@@ -21,7 +21,6 @@ LONGEST = 64
 
 
 def client_address(peer: str, forwarded: Iterable[str]) -> str:
-    """The client of a request from ``peer`` with these ``X-Forwarded-For`` headers, in their order."""
     if not from_proxy(peer):
         return peer[:LONGEST]
     proxies = _networks(tuple(settings.TRUSTED_PROXIES))
@@ -44,7 +43,6 @@ def counted_as(address: str) -> str:
 
 
 def from_proxy(peer: str) -> bool:
-    """Whether the peer of the connection is a proxy whose headers are believed."""
     proxies = _networks(tuple(settings.TRUSTED_PROXIES))
     if not proxies:
         return bool(settings.BEHIND_PROXY)

@@ -84,7 +84,6 @@ def grant(restricted: Mapping[str, Rights], functions: tuple[str, ...]) -> bool:
 
 
 def may_change(table: str) -> bool:
-    """Whether the role of this process may update or delete rows of ``table``."""
     with connection.cursor() as cursor:
         cursor.execute(
             "SELECT has_table_privilege(%(table)s, 'UPDATE') OR has_table_privilege(%(table)s, 'DELETE')",

@@ -29,7 +29,6 @@ def known_key_ids() -> list[str]:
 
 
 def encrypt(plain: bytes) -> tuple[bytes, str]:
-    """Return the ciphertext and the id of the key that made it."""
     keys = _keys()
     return Fernet(keys[0]).encrypt(plain), key_id(keys[0])
 

@@ -95,7 +95,6 @@ LONGEST_REASON = 2000
 
 
 def stored_reason(reason: str) -> str:
-    """A reason as it is kept: one that no database holds, or that is no sentence any more, is refused."""
     reason = reason.strip()
     if "\0" in reason or len(reason) > LONGEST_REASON:
         text = _("This has to be a text of at most %(most)d characters.") % {"most": LONGEST_REASON}
@@ -104,7 +103,6 @@ def stored_reason(reason: str) -> str:
 
 
 def need_reason(reason: str) -> str:
-    """A change of intent says why."""
     reason = stored_reason(reason)
     if not reason:
         text = _("Say why: the reason goes into the audit log.")
@@ -113,7 +111,6 @@ def need_reason(reason: str) -> str:
 
 
 def too_many(most: int, text: str) -> DomainError:
-    """The refusal; ``text`` says what would be right, and has the number as ``%(limit)d``."""
     return DomainError("too_many_kept", text % {"limit": most}, {"limit": most})
 
 

@@ -52,7 +52,6 @@ def _kind(error: BaseException) -> str:
 
 
 def in_words(text: str) -> str:
-    """A stored text in the reader's language, where `described` wrote it or it is one of the above."""
     if text == OUT_OF_TIME:
         return _(OUT_OF_TIME)
     return _DESCRIBED.sub(

@@ -56,7 +56,6 @@ class Sight:
     user_id: int | None = None
 
     def of(self, about: About) -> bool:
-        """Whether the reader could ask for the object."""
         if about.person is not None and about.person == self.user_id:
             return True
         if about.tenants is not None:
@@ -66,8 +65,6 @@ class Sight:
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """One change: `position` is the place in the stream (the SSE id)."""
-
     position: str
     topic: str
     id: str

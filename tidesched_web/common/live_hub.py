@@ -80,8 +80,6 @@ class Listener:
 
 
 class Hub:
-    """The reader of one event loop. It reads while there is a listener."""
-
     def __init__(self) -> None:
         self.listeners: set[Listener] = set()
         self._recent: deque[Event] = deque(maxlen=MAX_EVENTS)
@@ -161,7 +159,6 @@ class Hub:
 
 
 def window_seconds(listeners: int) -> float:
-    """How long events are gathered, by how many streams they go to."""
     return min(WINDOW_MOST_SECONDS, WINDOW_SECONDS * max(1.0, listeners / AT_HALF_A_SECOND))
 
 

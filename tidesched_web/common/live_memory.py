@@ -70,11 +70,9 @@ class Memory:
             return found
 
     def used(self) -> bool:
-        """Whether what is remembered may be shown to this reader."""
         return self.follows and not _anew.get()
 
     def forget(self, topics: Iterable[str]) -> None:
-        """Something of these topics has changed."""
         with self._lock:
             self._changes.update(set(topics))
 

@@ -27,7 +27,6 @@ def require_transaction() -> None:
 
 
 def lock_tree(cluster_id: int) -> int:
-    """Lock the quota tree of a cluster and return its version; made on first use."""
     require_transaction()
     with connection.cursor() as cursor:
         lock = "SELECT version FROM quota_quotatree WHERE cluster_id = %s FOR UPDATE"

@@ -57,7 +57,6 @@ def _floor(moment: dt.datetime, hours: int) -> dt.datetime:
 
 
 def names(table: str) -> list[str]:
-    """The time partitions of ``table``, the oldest first (without the default one)."""
     with connection.cursor() as cursor:
         cursor.execute(
             "SELECT c.relname FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid "

@@ -25,11 +25,9 @@ class Access:
     user_id: int | None = None
 
     def has_scope(self, wanted: Iterable[str]) -> bool:
-        """Whether any one of ``wanted`` is granted; scope ``admin`` holds all others."""
         return self.scopes is None or "admin" in self.scopes or not self.scopes.isdisjoint(wanted)
 
     def sees_all_of(self, tenant_ids: Iterable[int]) -> bool:
-        """Whether all of these tenants are the caller's."""
         return self.everything or self.tenant_ids.issuperset(tenant_ids)
 
 
@@ -43,7 +41,6 @@ def require_scope(access: Access, *wanted: str) -> None:
 
 
 def require_platform_admin(access: Access) -> None:
-    """Refuse everybody but platform admins (with a token: those with scope ``admin``)."""
     if not access.administers:
         raise DomainError("permission_denied", "Only a platform admin may do this.")
     require_scope(access, "admin")

@@ -59,6 +59,5 @@ def _check(value: Any, path: list[str | int], length: int) -> None:
 
 
 def _pointer(path: list[str | int]) -> str:
-    """The place as a JSON pointer, cut where it is too long to be read."""
     place = "".join("/" + str(step)[:_SHOWN].replace("~", "~0").replace("/", "~1") for step in path)
     return place if len(place) <= _SHOWN else f"{place[:_SHOWN]}…"

@@ -26,8 +26,6 @@ START_SECONDS = float(env.text("TIDESCHED_START_SECONDS", "120"))
 
 
 class Standing(msgspec.Struct, frozen=True):
-    """An activity that does not move: which one, what it was at, and for how long."""
-
     activity: str
     at: str
     seconds: float
@@ -69,7 +67,6 @@ class Progress:
         self._mine.names = [*self._names(), name]
 
     def end(self, name: str) -> None:
-        """It is over: nothing is expected of it any more."""
         with self._lock:
             self._activities.pop(name, None)
         self._mine.names = [known for known in self._names() if known != name]
@@ -94,7 +91,6 @@ class Progress:
         self.touch(*self._names(), at=at)
 
     def of(self, name: str) -> Standing:
-        """What an activity is at and how long it has not moved; 0 for one that is not known."""
         with self._lock:
             activity = self._activities.get(name)
         if activity is None:
@@ -138,7 +134,6 @@ class Reporter(threading.Thread):
             time.sleep(WRITE_SECONDS)
 
     def write(self) -> Report:
-        """Look once, and write what there is to say."""
         standing = self._of.standing()
         if standing and self._excuse():
             self._excused_until = time.monotonic() + HANG_SECONDS / 2
@@ -170,7 +165,6 @@ def folder() -> Path | None:
 
 
 def read(path: Path) -> Report | None:
-    """What a process said last; None where it has said nothing that can be read."""
     try:
         return msgspec.json.decode(path.read_bytes(), type=Report)
     except (OSError, msgspec.DecodeError):

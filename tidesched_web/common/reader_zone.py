@@ -10,7 +10,6 @@ from django.utils.translation import gettext as _
 
 
 def zone_name(moment: dt.datetime | None = None) -> str:
-    """The reader's zone at a moment, without one at present: "UTC", "UTC+8", "UTC-3:30"."""
     offset = timezone.localtime(moment).utcoffset() or dt.timedelta()
     hours, minutes = divmod(abs(int(offset.total_seconds())) // 60, 60)
     if not hours and not minutes:

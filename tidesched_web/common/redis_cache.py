@@ -24,7 +24,6 @@ class Client(django_redis.RedisCacheClient):
     _client: Any
 
     def get_client(self, key: Any = None, *, write: bool = False) -> Any:
-        """The client of the pool, which any thread may use."""
         pool = self._get_connection_pool(write)
         found = _clients.get(id(pool))
         if found is None:

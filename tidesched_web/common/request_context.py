@@ -22,8 +22,6 @@ _GIVEN = re.compile(r"[A-Za-z0-9._:-]{8,80}")
 
 @dataclass(frozen=True)
 class RequestContext:
-    """What the audit log says of where an act came from."""
-
     request_id: str = ""
     address: str = ""
 
@@ -33,7 +31,6 @@ _current: ContextVar[RequestContext] = ContextVar("tidesched_request_context", d
 
 
 def current() -> RequestContext:
-    """The context of the request that this code runs for; empty in workers and commands."""
     return _current.get()
 
 

@@ -30,7 +30,6 @@ def guarded(text: str, *, exact: bool = False) -> str:
 
 
 def unguarded(cell: str) -> str:
-    """The text of a cell that was guarded ``exact``."""
     plain = cell[1:] if cell.startswith("'") and _FORMULA.match(cell, 1) else cell
     return _ESCAPED.sub(_read, plain) if "\\" in plain else plain
 

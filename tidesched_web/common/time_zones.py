@@ -36,7 +36,6 @@ def time_zones() -> tuple[str, ...]:
 
 @cache
 def _by_place() -> dict[str, str]:
-    """Place in small letters → zone; of several the first one by name."""
     return {name.rpartition("/")[2].casefold(): name for name in reversed(time_zones()) if "/" in name}
 
 

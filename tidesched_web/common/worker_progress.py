@@ -28,7 +28,6 @@ def report_main(role: str) -> None:
 
 
 def report_forked(role: str) -> None:
-    """The same for a process that a worker has forked."""
     _reporter(role, f"{role}.{os.getpid()}.json")
 
 
@@ -81,7 +80,6 @@ def watch_worker(worker: Any, queues: list[str]) -> None:
 
 
 def _watch_queues(queues: list[str]) -> None:
-    """Messages that wait although nothing is under way are taken sooner or later, or the worker does not work."""
     client, taken = _client(), -1
     progress.begin(QUEUE)
     while True:

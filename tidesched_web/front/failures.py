@@ -27,7 +27,6 @@ def csrf_failure(request: HttpRequest, reason: str = "") -> HttpResponse:
 
 
 def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
-    """A request that Django itself refuses."""
     not_understood = DomainError("invalid", "This is no request that can be understood.")
     error = problem_json.unreadable_form(exception) or not_understood
     if _for_api(request):
@@ -36,7 +35,6 @@ def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
 
 
 def permission_denied(request: HttpRequest, exception: Exception) -> HttpResponse:
-    """Something that the account may not do."""
     if _for_api(request):
         text = str(exception) or "You may not do this."
         return problem_json.answer(DomainError("permission_denied", text), request)

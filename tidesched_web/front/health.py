@@ -27,8 +27,6 @@ _log = logging.getLogger(__name__)
 
 
 class Readiness:
-    """The checks, each of which returns why it fails, or nothing."""
-
     def __init__(self, checks: Mapping[str, Callable[[], str]]) -> None:
         self._checks = checks
         # Nothing is ready that has never succeeded.
@@ -59,13 +57,10 @@ class Readiness:
         return missing
 
     def is_away(self, name: str) -> bool:
-        """Whether this check has been made, and fails."""
         return self.missing.get(name, _UNSEEN) != _UNSEEN
 
 
 class Probes:
-    """Answers the two addresses."""
-
     def __init__(self) -> None:
         self._readiness = Readiness(checks())
         self._ended = threading.Event()
@@ -107,7 +102,6 @@ def checks() -> dict[str, Callable[[], str]]:
 
 
 def connect() -> psycopg.Connection[Any]:
-    """A connection outside of the pool, whose statements have a few seconds."""
     parameters: dict[str, Any] = connections["default"].get_connection_params()
     parameters.pop("cursor_factory", None)
     limits = {"connect_timeout": int(ANSWER_SECONDS), "options": f"-c statement_timeout={int(ANSWER_SECONDS)}s"}
@@ -115,8 +109,6 @@ def connect() -> psycopg.Connection[Any]:
 
 
 class _Database:
-    """On a connection of its own."""
-
     def __init__(self) -> None:
         self._connection: psycopg.Connection[Any] | None = None
 

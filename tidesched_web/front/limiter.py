@@ -26,8 +26,6 @@ ANSWER_SECONDS: Final = 60.0
 
 
 class Limiter:
-    """Answers probes itself, refuses what is beyond the limits, and hands the others to Django."""
-
     def __init__(self, django: Application) -> None:
         self._django = django
         self._probes = health.Probes()

@@ -51,7 +51,6 @@ class Bodies:
 
 
 async def read_body(scope: Scope, receive: Receive, take: Callable[[int], None]) -> bytes | None:
-    """The whole body; None where the client left before it was there."""
     headers = dict(scope["headers"])
     kind = headers.get(b"content-type", b"").partition(b";")[0].strip().lower()
     most = 2 * settings.WEB_BODY_BYTES if kind in _FORMS else settings.WEB_BODY_BYTES

@@ -67,7 +67,6 @@ class Running:
         self._write({"log": self._log})
 
     def show(self, result: dict[str, Any]) -> None:
-        """Let a part of the result be read while the job goes on."""
         self._write({"result": result})
         waiting.tell(self.job.pk)
 
@@ -123,7 +122,6 @@ def take_turn(job_id: int) -> JobState | None:
 
 
 def run(job_id: int) -> JobState | None:
-    """Claim a job and do it; what came of it, or None where it was not to be had."""
     job = services.claim(job_id)
     if job is None:
         return None

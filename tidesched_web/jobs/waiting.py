@@ -34,7 +34,6 @@ def tell(job_id: int) -> None:
 
 
 def wait(job_id: int, seconds: float) -> Job | None:
-    """The job once it has a result or is over, or as it is when the time has passed."""
     deadline = time.monotonic() + seconds
     while True:
         left = deadline - time.monotonic()

@@ -137,7 +137,6 @@ def _read_token(path: Path) -> str:
 
 
 def _lock(folder: Path) -> Any:
-    """The open, locked lock file, which ends with the process; None when another process holds it."""
     handle = os.open(folder / "lock", os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
     try:
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)

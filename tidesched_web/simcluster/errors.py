@@ -8,8 +8,6 @@ Cause = dict[str, str]
 
 
 class ApiError(Exception):
-    """A request that is refused; ``to_status`` is the body of the answer."""
-
     def __init__(
         self,
         code: int,

@@ -34,7 +34,6 @@ class FieldConflict(Exception):
 
 
 def leaves(obj: Object, prefix: Path = ()) -> dict[Path, Any]:
-    """Every field below maps with its value; an empty map and a list are values."""
     found: dict[Path, Any] = {}
     for key, value in obj.items():
         path = (*prefix, key)
@@ -48,7 +47,6 @@ def leaves(obj: Object, prefix: Path = ()) -> dict[Path, Any]:
 
 
 def record_update(obj: Object, old: Object | None, manager: str, now: str, subresource: str = "") -> None:
-    """Note in ``obj`` that ``manager`` changed what differs from ``old`` by an update, patch or create."""
     before, after = leaves(old or {}), leaves(obj)
     changed = {path for path, value in after.items() if path not in before or before[path] != value}
     gone = set(before) - set(after)

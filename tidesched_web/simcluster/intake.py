@@ -140,5 +140,4 @@ def _ttl(obj: Object) -> float | None:
 
 
 def refuse(kind: ResourceType, name: str, message: str) -> ApiError:
-    """What the world refuses of a new object, as admission would."""
     return ApiError(403, "Forbidden", f'{kind.qualified} "{name}" is forbidden: {message}', kind=kind, name=name)

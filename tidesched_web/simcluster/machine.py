@@ -44,8 +44,6 @@ WORLD_KINDS: tuple[ResourceType, ...] = (NODES, PODS, POD_GROUPS, JOBS, REPLICA_
 
 
 class Machine:
-    """Time, the world and the store, moved together. One thread."""
-
     def __init__(self, store: Store, clock: VirtualClock, world: World, stage: Stage) -> None:
         self.store, self.clock, self.world = store, clock, world
         self._stage = stage
@@ -59,7 +57,6 @@ class Machine:
 
     @classmethod
     def start(cls, store: Store, *, rate: float, stage: Stage) -> Machine:
-        """The world as it was, or as the stage begins for a new data folder."""
         dump = store.get_state("world")
         if dump is None:
             world = stage.fresh()
@@ -153,7 +150,6 @@ class Machine:
         return self.clock.rate if self._began else 0.0
 
     def owns(self, kind: ResourceType, namespace: str, name: str) -> bool:
-        """True when the object is the world's, not one that a client made."""
         key = f"{namespace}/{name}" if kind.namespaced else name
         return kind in WORLD_KINDS and self._has(kind, key)
 
@@ -223,7 +219,6 @@ class Machine:
         return [key for key in self._held(kind) if self._has(kind, key)]
 
     def _held(self, kind: ResourceType) -> Mapping[str, object]:
-        """What the world keeps ``kind`` in; the workloads of all kinds are kept together."""
         world = self.world
         apart: dict[ResourceType, Mapping[str, object]] = {
             NODES: world.nodes,
@@ -239,7 +234,6 @@ class Machine:
 
 
 def _redo(store: Store, world: World, scenario: Scenario | None) -> int:
-    """Do the steps since the dump again; how many there were."""
     rows = store.connection.execute("SELECT at, step FROM redo ORDER BY seq").fetchall()
     for at, step in rows:
         world.advance(at)

@@ -32,7 +32,6 @@ def create(store: Store, target: Target, body: Object, *, manager: str, now: str
 
 
 def prepare(store: Store, target: Target, body: Object) -> Object:
-    """A new object as it would be stored: admitted, filled in and valid."""
     kind, namespace = target.kind, target.namespace
     if kind.namespaced and not namespace:
         raise bad_request("the namespace of the request is missing")
@@ -82,7 +81,6 @@ def patch(store: Store, target: Target, body: Object, *, media_type: str, manage
 
 
 def apply(store: Store, target: Target, body: Object, *, manager: str, force: bool, now: str) -> tuple[Object, bool]:
-    """Server-side apply; returns the object and whether it is new."""
     kind = target.kind
     if body.get("metadata", {}).get("managedFields"):
         raise bad_request("metadata.managedFields must be nil")
@@ -110,7 +108,6 @@ def apply(store: Store, target: Target, body: Object, *, manager: str, force: bo
 
 
 def delete(store: Store, target: Target, options: Object) -> Object:
-    """Take the object away at once; returns its last state."""
     old = read(store, target)
     check_delete_preconditions(target, old, options)
     store.remove(target.kind, target.namespace, target.name)

@@ -71,7 +71,6 @@ def _healthy(pod: dict[str, Any]) -> bool:
 
 
 def _scaled(value: int | str, total: int) -> int:
-    """A number, or a percentage rounded up."""
     if isinstance(value, str) and value.endswith("%"):
         return math.ceil(int(value[:-1]) * total / 100)
     return int(value)

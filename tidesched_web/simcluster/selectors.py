@@ -53,7 +53,6 @@ def parse(label_selector: str, field_selector: str) -> Test | None:
 
 
 def _split(selector: str) -> list[str]:
-    """At the commas outside of brackets."""
     return [part.strip() for part in re.split(r",(?![^(]*\))", selector) if part.strip()]
 
 

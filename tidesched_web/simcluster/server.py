@@ -87,7 +87,6 @@ KEPT_EVENTS = 2_000
 
 
 def trim_events(store: Store, keep: int = KEPT_EVENTS) -> None:
-    """Delete the oldest events beyond ``keep``; inside a transaction."""
     rows = store.connection.execute(
         "SELECT namespace, name FROM objects WHERE resource = ? ORDER BY version DESC LIMIT -1 OFFSET ?",
         (EVENTS.qualified, keep),

@@ -31,7 +31,6 @@ class Stage:
     classes: tuple[str, ...] = ()
 
     def ready(self, store: Store) -> bool:
-        """True once everything is there that the users need."""
         needed = [(PRIORITY_CLASSES, name) for name in self.classes] + [(QUEUES, name) for name in self.queues]
         return all(store.get(kind, "", name) is not None for kind, name in needed)
 
@@ -59,7 +58,6 @@ def medium_stage(seed: int) -> Stage:
 
 
 def empty_stage(seed: int, start: float | None) -> Stage:
-    """No nodes and no users: everything comes through the API."""
     return Stage(
         name="empty",
         fresh=lambda: World(seed=seed, start=time.time() if start is None else start),

@@ -113,7 +113,6 @@ class Store:
     def bodies(
         self, kind: ResourceType, namespace: str = "", *, after: tuple[str, str] | None = None, limit: int = -1
     ) -> list[tuple[str, str, bytes]]:
-        """``(namespace, name, body)`` in order of namespace and name; of all namespaces when none is given."""
         return self.connection.execute(
             "SELECT namespace, name, body FROM objects WHERE resource = ? AND (? = '' OR namespace = ?)"
             " AND (namespace, name) > (?, ?) ORDER BY namespace, name LIMIT ?",

@@ -18,8 +18,6 @@ _LONGEST_SECONDS = 3600
 
 
 class Bell:
-    """Wakes every watcher after a commit."""
-
     def __init__(self) -> None:
         self._event = asyncio.Event()
         self.closed = False

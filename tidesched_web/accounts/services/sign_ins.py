@@ -39,7 +39,6 @@ def record_sign_in(*, user: User) -> None:
 
 
 def record_sign_out(*, user: User) -> None:
-    """A session was ended by its person."""
     _append(user_actor(user), "user.sign_out", user.pk, user.get_username())
 
 

@@ -93,7 +93,6 @@ def _within(through: ApiToken, wanted: list[str], expires_at: dt.datetime | None
 
 @transaction.atomic
 def revoke_token(*, token: ApiToken, actor: str, reason: str = "") -> bool:
-    """End a token now; returns False where it had ended before."""
     if not ApiToken.objects.filter(ApiToken.LIVE, pk=token.pk).update(revoked_at=timezone.now()):
         return False
     audit.append(

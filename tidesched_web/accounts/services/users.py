@@ -24,7 +24,6 @@ from tidesched_web.common.validation import check_fields
 
 
 def check_password(password: str, user: User, pointer: str) -> None:
-    """Refuse a password that is too weak for this account."""
     try:
         validate_password(password, user)
     except ValidationError as error:
@@ -120,7 +119,6 @@ def change_password(
 
 
 def set_preferences(*, user: User, language: str, time_zone: str) -> None:
-    """How a person wants pages to be; empty = as the browser says. Not an act for the audit log."""
     User.objects.filter(pk=user.pk).update(language=language, time_zone=time_zone)
 
 

@@ -102,7 +102,6 @@ def security(scopes: tuple[str, ...]) -> list[dict[str, Any]]:
 
 
 def _add_dry_run(operation: dict[str, Any]) -> None:
-    """A dry run is a 200 whatever the act itself answers: the plan, or the object as it would be."""
     if not any(one["name"] == DRY_RUN for one in operation.get("parameters", ())):
         return
     answers = operation["responses"]

@@ -19,7 +19,6 @@ _kept: dict[str, tuple[bytes, str]] = {}
 
 
 def served(renderer: BaseRenderer) -> tuple[bytes, str]:
-    """The document in the form of ``renderer``, and its ETag."""
     with _lock:  # requests that come together at the start of a process wait for one making
         found = _kept.get(renderer.media_type)
         if found is None:
@@ -30,7 +29,6 @@ def served(renderer: BaseRenderer) -> tuple[bytes, str]:
 
 
 def forget() -> None:
-    """Make it again at the next request, as a new process does."""
     with _lock:
         _made.clear()
         _kept.clear()

@@ -44,7 +44,6 @@ _AFTER = "The same as `Last-Event-ID`, for clients that cannot send it the first
 
 
 def path_item() -> dict[str, Any]:
-    """`GET /api/v1/stream`."""
     scopes = tuple(str(scope) for scope in MAY_LISTEN)
     stream = {"text/event-stream": {"schema": _EVENT, "example": _EXAMPLE}}
     topics = {"in": "query", "name": "topics", "description": _KINDS, "schema": _TOPICS}

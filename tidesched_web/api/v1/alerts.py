@@ -30,15 +30,12 @@ _STATES = {
 
 
 class AlertFilters(django_filters.FilterSet):
-    """Filters of `alerts`."""
-
     cluster = ReferenceFilter(relation="cluster", by="slug", among=visible_clusters)
     severity = OneOf(choices=AlertSeverity.choices)
     code = OneOf(choices=ALERT_CODES)
     state = OneOf(choices=[(name, name) for name in _STATES], method="in_state")
 
     def in_state(self, queryset: QuerySet[Alert], _: str, value: str) -> QuerySet[Alert]:
-        """Open, acknowledged or resolved."""
         return queryset.filter(_STATES[value])
 
 

@@ -59,13 +59,11 @@ class AuditFilters(django_filters.FilterSet):
     request_id = TextFilter(label="Id of the request that made the entry; answers carry it.")
 
     def about(self, entries: QuerySet[AuditEntry], name: str, value: str) -> QuerySet[AuditEntry]:
-        """Entries about objects of this label or id."""
         if "\x00" in value:
             return entries.none()
         return entries.filter(Q(object_label__icontains=value) | Q(object_id=value))
 
     def moved(self, entries: QuerySet[AuditEntry], name: str, value: str) -> QuerySet[AuditEntry]:
-        """Entries of reclaims in which a gang gained or lost."""
         return entries.none() if "\x00" in value else entries.filter(entries_of_gang(value))
 
     def touching(self, entries: QuerySet[AuditEntry], name: str, value: Any) -> QuerySet[AuditEntry]:
@@ -239,8 +237,6 @@ class Audit(ReadView):
 
 
 async def _stepwise(parts: Iterator[bytes]) -> AsyncIterator[bytes]:
-    """One part at a time, each asked for in a thread of its own."""
-
     def one() -> bytes | None:
         return next(parts, None)
 

@@ -28,8 +28,6 @@ Edits = Mapping[str, Any]
 
 
 class Asked(Protocol):
-    """The view that answers."""
-
     access: Access
 
     def get_serializer_context(self) -> dict[str, Any]:
@@ -37,7 +35,6 @@ class Asked(Protocol):
 
 
 def _at_object(errors: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Pointers into the document of the object instead of into a change."""
     return [error | {"pointer": error["field"]} if "field" in error else error for error in errors]
 
 
@@ -62,7 +59,6 @@ def carried_out(
     done: Callable[[], Response],
     versions: Mapping[str, int] | None = None,
 ) -> Response:
-    """Make the edits: the answer of ``done``, or 202 with the change where it has to wait."""
     try:
         change = services.carry_out(
             cluster=cluster, edits=edits, access=view.access, reason=reason, source="api", versions=versions
@@ -75,7 +71,6 @@ def carried_out(
 
 
 def accepted(view: Asked, change: QuotaChange) -> Response:
-    """202: the change and where it is."""
     row = visible_changes(view.access).get(pk=change.pk)
     document = ChangeDocument(row, context=view.get_serializer_context()).data
     headers = {"Location": document["url"], "ETag": f'"{row.version}"'}

@@ -55,8 +55,6 @@ ACTS = [IF_MATCH_ALWAYS, IDEMPOTENCY]
 
 
 class ChangeFilters(django_filters.FilterSet):
-    """Filters of `quota-changes`."""
-
     cluster = ReferenceFilter(relation="cluster", by="slug", among=visible_clusters)
     state = OneOf(choices=ChangeState.choices)
     source = OneOf(choices=codes(SOURCES))

@@ -51,7 +51,6 @@ _DRY_RUNS = ("create", "connection", "put_connection")
 
 
 def offered(wanted: dict[str, Any]) -> Offered:
-    """The one of the three ways that a body goes."""
     ways = [name for name in ("kubeconfig", "api_url", "in_cluster") if wanted.get(name)]
     if len(ways) != 1:
         text = "Exactly one of kubeconfig, api_url (with token) and in_cluster is needed."

@@ -30,8 +30,6 @@ _ACCEPTED = {202: DriftDocument}
 
 
 class DriftFilters(django_filters.FilterSet):
-    """Filters of `drift`."""
-
     cluster = ReferenceFilter(relation="cluster", by="slug", among=visible_clusters)
     kind = OneOf(choices=codes((QUEUE, CLASS)))
     name = TextFilter()

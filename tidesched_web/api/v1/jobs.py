@@ -23,8 +23,6 @@ from tidesched_web.jobs.selectors import visible_jobs
 
 
 class JobFilters(django_filters.FilterSet):
-    """Filters of `jobs`."""
-
     cluster = ReferenceFilter(relation="cluster", by="slug", among=visible_clusters)
     kind = OneOf(choices=JobKind.choices)
     state = OneOf(choices=JobState.choices)

@@ -8,7 +8,6 @@ from tidesched_web.common.errors import DomainError
 
 
 def referred(rows: QuerySet[Any], named: int | str, pointer: str, *, by: str, code: str = "unknown_object") -> Any:
-    """The one row that ``named`` means; an error at ``pointer`` where the caller sees none or several."""
     found = list(rows.filter(**{"pk" if isinstance(named, int) else by: named})[:2])
     if len(found) == 1:
         return found[0]

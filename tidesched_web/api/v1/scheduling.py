@@ -64,8 +64,6 @@ from tidesched_web.workloads.selectors import visible_gang_keys
 
 
 class SessionFilters(django_filters.FilterSet):
-    """Filters of `sessions`."""
-
     cluster = ReferenceFilter(relation="cluster", by="slug", among=visible_clusters)
     state = OneOf(choices=SessionState.choices)
     number = IdFilter(label="Number of the session in its cluster.")

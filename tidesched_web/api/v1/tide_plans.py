@@ -55,8 +55,6 @@ from tidesched_web.quota.tide_selectors import (
 
 
 class TidePlanFilters(django_filters.FilterSet):
-    """Filters of `tide-plans`."""
-
     cluster = ReferenceFilter(relation="cluster", by="slug", among=visible_clusters)
     name = TextFilter()
     enabled = YesNoFilter(label="`true`: plans that are switched on; `false`: those that are off.")
@@ -64,8 +62,6 @@ class TidePlanFilters(django_filters.FilterSet):
 
 @dataclass(frozen=True, slots=True)
 class _Seen:
-    """A plan within the caller's sight, at the cluster's moment."""
-
     layers: list[dict[str, Any]]
     hidden: int
     open: list[str]

@@ -49,7 +49,6 @@ class Tree(ScopedView):
         return {DRY_RUN} if writes else {"format"}
 
     def get_serializer_context(self) -> dict[str, Any]:
-        """What the document of a change needs."""
         return self.document_context()
 
     @extend_schema(

@@ -18,8 +18,6 @@ _PIECE: Final = 256 * 1024
 
 @dataclass(frozen=True)
 class Bound:
-    """The bytes and seconds of one answer."""
-
     most: int
     seconds: float
 
@@ -93,7 +91,6 @@ def lines_of(response: urllib3.BaseHTTPResponse) -> Iterator[bytes]:
 
 
 def message_of(body: dict[str, Any], name: str = "message") -> str:
-    """A sentence of a server's answer, cut where it is longer than anybody reads."""
     said = body.get(name)
     text = said if isinstance(said, str) else "" if said is None else str(said)[: MOST_OF_MESSAGE + 1]
     return text if len(text) <= MOST_OF_MESSAGE else f"{text[: MOST_OF_MESSAGE - 1]}…"

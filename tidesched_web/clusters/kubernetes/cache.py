@@ -79,8 +79,6 @@ class Trouble:
 
 
 class GangCounts(NamedTuple):
-    """How many pods of a gang run, have ended well, and have failed."""
-
     running: int = 0
     succeeded: int = 0
     failed: int = 0
@@ -142,11 +140,9 @@ class ClusterCache:
 
     @property
     def synced(self) -> bool:
-        """True once every kind was listed in full."""
         return all(reflector.synced.is_set() for reflector in self._reflectors)
 
     def wait_synced(self, seconds: float) -> bool:
-        """Wait for the first full picture; False where it did not come."""
         deadline = time.monotonic() + seconds
         return all(r.synced.wait(max(0.0, deadline - time.monotonic())) for r in self._reflectors)
 
@@ -221,7 +217,6 @@ class ClusterCache:
     # -- from the watches --------------------------------------------------------------------------------------
 
     def page(self, kind: Kind, objects: list[Json]) -> None:
-        """Some objects of a list; the lock is free between two pages, so a session need not wait for all of them."""
         with self._lock:
             changed = False
             for obj in objects:
@@ -304,7 +299,6 @@ class ClusterCache:
 
 
 def counts_in(group: Json) -> GangCounts:
-    """The counts in a PodGroup's status; one that is not there is none."""
     status = group.get("status") or {}
     found = [status.get(name) for name in GangCounts._fields]
     return GangCounts(*(count if isinstance(count, int) else 0 for count in found))

@@ -87,7 +87,6 @@ class KubernetesClient:
 
     @classmethod
     def for_cluster(cls, cluster: Cluster) -> KubernetesClient:
-        """The client of a stored cluster, with its decrypted credentials."""
         from tidesched_web.clusters.credentials import connection_of  # the rest of this module needs no database
 
         return cls(connection_of(cluster))
@@ -210,7 +209,6 @@ class KubernetesClient:
         headers: Mapping[str, str] | None = None,
         bound: Bound | None = None,
     ) -> tuple[int, Json, float]:
-        """Status code, body, and the seconds of rest that the server asks for."""
         sent = dict(headers or {})
         data = None
         if body is not None:

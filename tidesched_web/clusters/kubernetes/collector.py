@@ -37,7 +37,6 @@ class QuietCollector:
         self.found = 0
 
     def quiet(self, seconds: float) -> bool:
-        """There are ``seconds`` in which nothing else is to be done; True where garbage was collected in them."""
         if not self._lock.acquire(blocking=False):
             return False  # another cluster's thread collects
         try:

@@ -26,8 +26,6 @@ class Facts:
 
 @dataclass(frozen=True)
 class Authority:
-    """A certificate that servers are verified against."""
-
     subject: str
     fingerprint: str
     expires_at: dt.datetime

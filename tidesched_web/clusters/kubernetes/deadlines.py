@@ -37,8 +37,6 @@ class Deadline:
 
 
 class _Watcher:
-    """Looks at the deadlines of this process as long as there are any."""
-
     def __init__(self) -> None:
         self._changed = threading.Condition()
         self._open: dict[int, Deadline] = {}

@@ -16,8 +16,6 @@ _KEPT_SECONDS = 30.0
 
 
 class TokenFile:
-    """A token that is replaced in its file while the process runs."""
-
     def __init__(self, path: Path) -> None:
         self.path = path
         self._lock = threading.Lock()

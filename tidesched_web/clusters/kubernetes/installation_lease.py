@@ -51,7 +51,6 @@ def hold_lease(client: KubernetesClient, *, installation: str, wall: float, seco
 
 
 def release_lease(client: KubernetesClient, *, installation: str) -> None:
-    """Give the Lease up, so that another installation need not wait."""
     path = LEASE.path(LEASE_NAMESPACE, LEASE_NAME)
     found = client.send("GET", path)
     if found.body is not None and (found.body.get("spec") or {}).get("holderIdentity") == installation:

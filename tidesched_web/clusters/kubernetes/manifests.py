@@ -23,7 +23,6 @@ Json = dict[str, Any]
 
 
 def rfc3339(seconds: float) -> str:
-    """A time in whole seconds."""
     return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
@@ -88,7 +87,6 @@ def queue(
 def priority_class(
     name: str, *, value: int, global_default: bool, preemption_policy: str, description: str = ""
 ) -> Json:
-    """A PriorityClass for server-side apply."""
     manifest: Json = {
         "apiVersion": PRIORITY_CLASS.group_version,
         "kind": PRIORITY_CLASS.name,

@@ -46,7 +46,6 @@ class Outcome:
 
 
 def from_status(code: int, body: dict[str, Any], *, retry_after: float = 0.0) -> Outcome:
-    """Read an HTTP answer; ``retry_after`` as its header says."""
     if 200 <= code < 300:
         return Outcome(OutcomeKind.DONE, body=body)
     reason, message = message_of(body, "reason") or f"HTTP {code}", message_of(body)

@@ -45,7 +45,6 @@ class Standing:
 
 
 def standing(wanted: Mapping[str, Any], live: Mapping[str, Any] | None) -> Standing:
-    """Compare the manifest ``wanted`` with what the server has; None = it has no such object."""
     if live is None:
         return Standing(same=False, shared=False)
     leaves = dict(_leaves(wanted))

@@ -21,7 +21,6 @@ class Kind:
 
     @property
     def id(self) -> str:
-        """Its name, distinct from those of all other kinds."""
         return self.called or self.name
 
     def path(self, namespace: str = "", name: str = "", subresource: str = "") -> str:

@@ -36,8 +36,6 @@ def run_all(
 
 
 class _Flow:
-    """How many calls may be under way, and from when on."""
-
     def __init__(self, most: int, patience: float) -> None:
         self._changed = threading.Condition()
         self._most, self._width, self._active, self._well = most, most, 0, 0

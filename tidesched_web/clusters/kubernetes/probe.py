@@ -77,8 +77,6 @@ _PARALLEL = 8
 
 @dataclass(frozen=True)
 class Finding:
-    """One thing that was found out. ``values`` are what its sentence is made of; no secret is among them."""
-
     step: str
     code: str
     level: str
@@ -297,7 +295,6 @@ class Probe:
         return any(self._client.serves(version["groupVersion"], verb.need.resource) for version in versions)
 
     def _allowed(self, verb: Verb) -> bool | None:
-        """The answer of an access review; None where this server answers none."""
         body = {
             "apiVersion": "authorization.k8s.io/v1",
             "kind": "SelfSubjectAccessReview",

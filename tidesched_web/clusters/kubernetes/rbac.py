@@ -25,7 +25,6 @@ class _Plain(yaml.SafeDumper):
         return True
 
     def represent_sequence(self, tag: str, sequence: Any, flow_style: bool | None = None) -> Any:
-        """Lists of words on one line."""
         words = all(isinstance(entry, str) for entry in sequence)
         return super().represent_sequence(tag, sequence, flow_style=words or flow_style)
 
@@ -58,7 +57,6 @@ def roles(mode: str) -> Json:
 
 
 def manifests(mode: str) -> list[Json]:
-    """Everything that `kubectl apply` needs: namespace, service account, roles and bindings."""
     name = f"tidesched-{mode}"
     subject = {"kind": "ServiceAccount", "name": ACCOUNT, "namespace": NAMESPACE}
     found = roles(mode)

@@ -112,7 +112,6 @@ class Reflector(threading.Thread):
             delay = min(delay * 2, _LONGEST_DELAY)
 
     def stop(self) -> None:
-        """Ask the thread to end, and end its open stream."""
         self._ending.set()
         response = self._response
         if response is not None:

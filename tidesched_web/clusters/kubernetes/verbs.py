@@ -99,14 +99,11 @@ NEEDS: tuple[Need, ...] = (
 
 @dataclass(frozen=True)
 class Verb:
-    """One verb of one line, as an access review asks for it."""
-
     need: Need
     verb: str
 
     @property
     def attributes(self) -> dict[str, str]:
-        """The ``resourceAttributes`` of a SelfSubjectAccessReview."""
         resource, _slash, subresource = self.need.resource.partition("/")
         asked = {"group": self.need.group, "resource": resource, "subresource": subresource, "verb": self.verb}
         asked |= {"namespace": self.need.namespace, "name": self.need.names[0] if self.need.names else ""}
@@ -114,7 +111,6 @@ class Verb:
 
 
 def needs_of(mode: str, conf: tuple[str, str] = VOLCANO_CONF) -> list[Need]:
-    """The lines of a mode, in the table's order; ``conf``: where this cluster has Volcano's ConfigMap."""
     return [_placed(need, conf) for need in NEEDS if mode in need.modes]
 
 
@@ -125,7 +121,6 @@ def _placed(need: Need, conf: tuple[str, str]) -> Need:
 
 
 def verbs_of(mode: str, conf: tuple[str, str] = VOLCANO_CONF) -> Iterator[Verb]:
-    """Each single verb of a mode; ``conf`` as in :func:`needs_of`."""
     for need in needs_of(mode, conf):
         for verb in need.verbs:
             yield Verb(need, verb)

@@ -36,7 +36,6 @@ def scheduler_conf(client: KubernetesClient, place: tuple[str, str] = VOLCANO_CO
 
 
 def plugins_of(conf: str) -> list[str]:
-    """The plugins that a configuration switches on, in its order; none where it cannot be read."""
     try:
         check_shape(conf, twice=False)  # Volcano reads a key that stands twice
         document: Any = yaml.load(conf, Loader=yaml.CSafeLoader)
@@ -51,7 +50,6 @@ def plugins_of(conf: str) -> list[str]:
 
 
 def enforces_card_quota(conf: str) -> bool:
-    """True where queues' card quotas hold when Volcano schedules."""
     return CARD_QUOTA_PLUGIN in plugins_of(conf)
 
 

@@ -88,7 +88,6 @@ class ClusterWrites:
         return outcome
 
     def _replaced(self, namespace: str, name: str, uid: str) -> bool:
-        """True where the server says that the pod with ``uid`` is not there any more."""
         found = self.get_pod(namespace, name)
         if found.body is None:
             return found.kind is OutcomeKind.GONE
@@ -113,7 +112,6 @@ class ClusterWrites:
         return self._patch_pod_status(namespace, name, uid, {"nominatedNodeName": node or None})
 
     def say_waiting(self, namespace: str, name: str, *, uid: str, reason: str, message: str, now: float) -> Outcome:
-        """Say in the pod's status that it has no node yet, and why."""
         condition = {
             "type": "PodScheduled",
             "status": "False",
@@ -133,7 +131,6 @@ class ClusterWrites:
     # -- gangs -------------------------------------------------------------------------------------------------
 
     def get_pod_group(self, namespace: str, name: str) -> Outcome:
-        """The PodGroup as the server has it now, past any cache."""
         return self._send("GET", POD_GROUP.path(namespace, name))
 
     def patch_podgroup_status(
@@ -145,12 +142,10 @@ class ClusterWrites:
         phase: str,
         conditions: Sequence[Mapping[str, str]] = (),
     ) -> Outcome:
-        """Write phase and conditions (the whole list) of the PodGroup with ``uid``."""
         status: Json = {"phase": phase, "conditions": [dict(line) for line in conditions]}
         return self._patch_status(POD_GROUP, namespace, name, {"metadata": {"uid": uid}, "status": status})
 
     def patch_podgroup_counts(self, namespace: str, name: str, *, uid: str, counts: Mapping[str, int]) -> Outcome:
-        """Write how many pods of the PodGroup with ``uid`` run, have ended well, and have failed."""
         patch = {"metadata": {"uid": uid}, "status": dict(counts)}
         return self._patch_status(POD_GROUP, namespace, name, patch)
 
@@ -162,7 +157,6 @@ class ClusterWrites:
         return self._apply(POD_GROUP, manifest)
 
     def delete_podgroup(self, namespace: str, name: str, *, uid: str) -> Outcome:
-        """Delete the PodGroup with ``uid``: its workload was scaled to nothing."""
         return self._send("DELETE", POD_GROUP.path(namespace, name), manifests.delete_options(uid))
 
     # -- queues and priority classes ---------------------------------------------------------------------------
@@ -205,7 +199,6 @@ class ClusterWrites:
         return self._command_or_state(name, "CloseQueue", "Closed" if drained else "Closing", by_command, version)
 
     def open_queue(self, name: str, *, by_command: bool = True, version: str = "") -> Outcome:
-        """Let a closed queue take gangs in again; as :meth:`close_queue`."""
         return self._command_or_state(name, "OpenQueue", "Open", by_command, version)
 
     def delete_queue(self, name: str, *, uid: str, version: str = "") -> Outcome:

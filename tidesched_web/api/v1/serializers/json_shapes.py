@@ -19,7 +19,6 @@ DEEPEST_FACTS = 7
 
 
 def ref(name: str) -> Shape:
-    """A component by its name."""
     return {"$ref": f"#/components/schemas/{name}"}
 
 
@@ -43,18 +42,15 @@ def closed(properties: Shape, *optional: str, **said: Any) -> Shape:
 
 
 def optional(properties: Shape, **said: Any) -> Shape:
-    """An object with none but these members, each of which may be left out."""
     return closed(properties, *properties, **said)
 
 
 def extended(properties: Shape, *required: str, **said: Any) -> Shape:
-    """Known members, and further plain figures."""
     further = {"required": [*required]} if required else {}
     return {"type": "object", **said, **further, "properties": properties, "additionalProperties": ref("Fact")}
 
 
 def further_facts(level: int) -> Shape:
-    """A plain figure, a map of facts of this level, or a list of them."""
     return {"anyOf": [ref("Fact"), ref(f"Facts{level}"), list_of(ref(f"Facts{level}"))]}
 
 

@@ -50,8 +50,6 @@ MOST_DIGITS, LONGEST_NAME = 18, 253
     }
 )
 class ReferenceField(ShownAsIs):
-    """Another object by its id, or by its slug or name."""
-
     def to_internal_value(self, data: Any) -> int | str:
         if isinstance(data, float) and data.is_integer():
             data = int(data)  # JSON knows only one kind of number
@@ -94,8 +92,6 @@ class ReasonMixin(serializers.Serializer[Any]):
     }
 )
 class QuotaField(ShownAsIs):
-    """The quota of a tenant or project."""
-
     def to_internal_value(self, data: Any) -> Any:
         if not isinstance(data, list | dict):
             raise serializers.ValidationError("Rows as in the document, or a map by cluster.")

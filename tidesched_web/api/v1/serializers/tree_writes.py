@@ -18,8 +18,6 @@ TREE_SCHEMA = ref("Tree")
 
 @extend_schema_field(TREE_SCHEMA)
 class TreeField(ShownAsIs):
-    """A tree: section → name → document."""
-
     def to_internal_value(self, data: Any) -> Any:
         if not isinstance(data, dict):
             raise serializers.ValidationError("A tree is a map with sections such as queues.")
