@@ -1,5 +1,3 @@
-"""Sign-in by name and password; each request then reads the account and its memberships in one query."""
-
 from typing import Any
 
 from django.contrib.auth.backends import ModelBackend

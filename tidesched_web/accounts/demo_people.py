@@ -1,9 +1,4 @@
-"""The people of the demo: who they are, and the file with their passwords in the data folder of the embedded start.
-
-They are offered on the sign-in page while the installation is a demo alone: it keeps its own servers, it listens on
-this machine only and goes by no other name, no proxy forwarded the request, and no cluster but a simulated one is
-connected. Elsewhere there is no such file.
-"""
+"""Passwords are offered at sign-in only while nobody but the machine itself can reach a simulated demo."""
 
 import contextlib
 import json
@@ -85,13 +80,7 @@ def was_forwarded(headers: Mapping[str, object]) -> bool:
 
 
 def may_be_offered(headers: Mapping[str, object]) -> bool:
-    """Whether this installation is one that only its own machine can reach, and the request came from there.
-
-    A public name says that others reach it, by a proxy or a tunnel, even where no proxy was named.
-
-    Args:
-        headers: of the request, as WSGI names them (``META``).
-    """
+    """A public name says that others reach it, by a proxy or a tunnel, even where no proxy was named."""
     if was_forwarded(headers):
         return False
     alone = settings.EMBEDDED and settings.DEMO and settings.SECURE_PROXY_SSL_HEADER is None

@@ -1,8 +1,4 @@
-"""Who is independent of whom: the accounts behind an account, and since when its rights are what they are.
-
-An account is behind another where it made the account, gave its platform role or a tenant's admin role, or made a
-link by which the account's password was set; and where it is behind one that does.
-"""
+"""Behind an account is who made it, gave it an admin's role or made its password's link, and who is behind them."""
 
 import datetime as dt
 from collections import defaultdict
@@ -43,11 +39,7 @@ FROM above JOIN LATERAL ({_MADE}) made ON made.maker IS NOT NULL
 
 @dataclass(frozen=True)
 class Standing:
-    """What an account owes its rights to. ``admin_since``: when each tenant's admin role was given.
-
-    ``inviters`` are those of ``behind`` that invited it as an admin of a tenant, or invited who did: they made links by
-    which its password was set, and are no platform admins.
-    """
+    """``inviters``: those of ``behind`` who invited it as a tenant's admin, or invited who did."""
 
     user_id: int
     username: str
@@ -110,9 +102,7 @@ def _closure(user: int, makers: Makers) -> set[int]:
 
 
 def _makers_above(users: set[int]) -> tuple[Makers, Makers]:
-    """Who made whom, from these accounts upwards to the end of each chain, and of those who invited whom as an admin
-    of a tenant. One query.
-    """
+    """One query, upwards from these accounts to the end of each chain."""
     found: Makers = defaultdict(set)
     invited: Makers = defaultdict(set)
     with connection.cursor() as cursor:

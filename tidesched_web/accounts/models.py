@@ -1,5 +1,3 @@
-"""People, what they belong to, and the tokens that platforms use."""
-
 from __future__ import annotations
 
 from typing import ClassVar

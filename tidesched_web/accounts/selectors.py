@@ -1,8 +1,4 @@
-"""Who may see what of users, tenants, projects, business lines, memberships and tokens.
-
-Every ``visible_…`` function takes the `Access` of its caller (``access_of(user)``) and returns a queryset that holds
-nothing else, so that an object out of sight is not there: a 404, never a 403.
-"""
+"""Every ``visible_…`` function takes its caller's `Access`: an object out of sight is a 404, never a 403."""
 
 import zlib
 
@@ -51,10 +47,7 @@ def user_of_session(pk: int) -> User | None:
 
 
 def access_of(user: User | AnonymousUser, token: ApiToken | None = None) -> Access:
-    """The rights of ``user``, cut down to those of ``token`` where one is used.
-
-    One query, or none where the account was read for this request together with its memberships.
-    """
+    """One query, or none where the account was read for this request together with its memberships."""
     if not isinstance(user, User) or not user.is_active:
         return Access(actor=ANONYMOUS, scopes=frozenset())
     rows = getattr(user, "membership_rows", None)
@@ -101,10 +94,7 @@ def active_user(pk: int | None) -> User | None:
 
 
 def live_link(secret: str) -> AccessLink | None:
-    """The link with this secret and its user, unless it is used, replaced, expired or its user is switched off.
-
-    A tenant's invitation is dead too once the account has rights beyond that tenant: its admin knows the secret.
-    """
+    """A tenant's invitation is dead too once the account has rights beyond that tenant: its admin knows the secret."""
     link = AccessLink.objects.select_related("user").filter(link_hash=token_hash(secret)).first()
     if link is None or not link.usable or not link.user.is_active:
         return None

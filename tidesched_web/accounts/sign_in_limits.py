@@ -1,12 +1,4 @@
-"""How often a sign-in may be tried: by address, by address and account, by account, and in all.
-
-The counting is allauth's (`ACCOUNT_RATE_LIMITS`, in Redis, each try counted before its password is looked at, and taken
-back where it was right). What is added here is that no address can lock others out:
-
-* failures at one account count for the address that they come from; a limit over all addresses never closes the
-  account, it only asks each address for a pause between two of its own tries;
-* the limit in all lets through who has signed in to the account from the same address in the last 30 days.
-"""
+"""allauth counts; here no address locks others out: failures at an account count for the address they come from."""
 
 import hashlib
 import time

@@ -1,5 +1,3 @@
-"""May those who listen to events go on: for all of them at once, since hundreds may listen."""
-
 import hashlib
 from collections import defaultdict
 from collections.abc import Collection

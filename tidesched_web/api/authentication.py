@@ -1,5 +1,3 @@
-"""Who calls: a bearer token, or the session of a signed-in browser (with its CSRF token on writes)."""
-
 from typing import Any
 
 from django.middleware.csrf import CsrfViewMiddleware

@@ -1,5 +1,3 @@
-"""Request bodies: checked against a serializer, and strict: an unknown member is an error, never ignored."""
-
 from collections.abc import Callable, Iterator
 from heapq import nsmallest
 from itertools import chain, islice

@@ -1,5 +1,3 @@
-"""Query parameters of lists: typed, and strict: an unknown parameter is an error, never ignored."""
-
 import datetime as dt
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -33,10 +31,7 @@ def refuse_unknown(request: Request, known: Iterable[str]) -> None:
 
 
 class ReferenceFilter(django_filters.CharFilter):
-    """Another object by its id, or by its slug or name. Joins, and so asks no query of its own.
-
-    ``among``: the objects that a caller sees; a name of none of them is an error instead of an empty list.
-    """
+    """Joins, and asks no query of its own. A name of none of ``among`` is an error, not an empty list."""
 
     def __init__(
         self,
@@ -169,10 +164,7 @@ class YesNoFilter(django_filters.BooleanFilter):
 
 
 class StrictBackend(DjangoFilterBackend):
-    """Runs the view's filter set; a value that does not parse is an error with the name of its parameter.
-
-    A request builds only the filters that it names: the others would let every row through.
-    """
+    """A request builds only the filters that it names: the others would let every row through."""
 
     def get_filterset(self, request: Request, queryset: QuerySet[Any], view: Any) -> Any:
         kind = self.get_filterset_class(view, queryset)

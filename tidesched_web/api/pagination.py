@@ -1,5 +1,3 @@
-"""Keyset paging by id: ``?cursor=&limit=`` → ``{results, next, previous}``; a page costs the same at any depth."""
-
 import base64
 import binascii
 from typing import Any

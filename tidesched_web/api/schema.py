@@ -1,5 +1,3 @@
-"""The OpenAPI document, and the page that shows it. What the document says stands in `document/`."""
-
 import copy
 from typing import Any, cast
 

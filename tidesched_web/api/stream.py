@@ -1,8 +1,4 @@
-"""Server-sent events: `/api/v1/stream?topics=sessions,gangs`, each names an object that its reader may see.
-
-A page that listens holds no thread and no database connection. `Last-Event-ID` (or `?after=`) goes on where a
-connection broke; what is off the stream by then is simply fetched again by its reader.
-"""
+"""A page that listens holds no thread and no database connection."""
 
 import math
 import re

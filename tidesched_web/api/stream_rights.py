@@ -1,9 +1,4 @@
-"""The streams that are open now: how many each account has, and whether those who listen still may.
-
-The rights of all listeners are read together every `RIGHTS_SECONDS`, on one thread whose connection is given back
-after each reading. So a stream ends soon after a sign-out, a deactivation, a lost role or a revoked token, and an
-open stream holds no connection. What a listener sees besides (which clusters) is read anew now and then.
-"""
+"""The rights of all listeners are read together every `RIGHTS_SECONDS`, so a stream ends soon after a lost right."""
 
 from __future__ import annotations
 

@@ -1,5 +1,3 @@
-"""How many requests a caller may make: a fixed window of a minute, counted in Redis with one command."""
-
 import logging
 import time
 from typing import Any
@@ -26,11 +24,6 @@ class CallerThrottled(Throttled):
 
 class CallerThrottle(BaseThrottle):
     def allow_request(self, request: Request, view: Any) -> bool:
-        """Count the request in.
-
-        Raises:
-            CallerThrottled: with the limit, which the framework's own exception does not know.
-        """
         if request.user and request.user.is_authenticated:
             limit = settings.API_REQUESTS_PER_MINUTE
             waits = _waits(f"u{request.user.pk}", limit)

@@ -1,5 +1,3 @@
-"""What every endpoint shares: rights, scopes, strict parameters, ETag."""
-
 from http import HTTPStatus
 from typing import Any, ClassVar, TypeAlias, cast
 
@@ -32,11 +30,7 @@ Documents: TypeAlias = list[dict[str, Any]]
 
 
 class ScopedView(APIView):
-    """A view that knows its caller's rights.
-
-    ``scopes``: any one of these lets a token in; ``write_scopes`` stand in their place where something is written.
-    ``act_scopes``: what the writes of a view ask for once they have found their object; the document names them.
-    """
+    """Any one of ``scopes`` (``write_scopes`` for writes) lets a token in; ``act_scopes``: of the object found."""
 
     scopes: ClassVar[tuple[str, ...]]
     write_scopes: ClassVar[tuple[str, ...]] = ()
@@ -68,11 +62,7 @@ class ScopedView(APIView):
             request.data  # noqa: B018 - what a key stands for is the body, which has to be one
 
     def _refuse_after_rights(self, request: Request, fault: DomainError | APIException) -> None:
-        """Put a handler in the place of this request's that refuses it: for want of rights, else for ``fault``.
-
-        What the caller may do is asked where it is done. So the request is handled without what is wrong with it, and
-        all of that is taken back.
-        """
+        """Rights are asked where the act is done: so it is done without what is wrong, and all is taken back."""
         name = str(request.method).lower()
         handler = getattr(self, name)
 

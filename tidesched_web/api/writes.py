@@ -1,5 +1,3 @@
-"""What every write shares: `If-Match`, `?dry_run=true`, `Idempotency-Key`, and what a refused deletion lists."""
-
 import functools
 import re
 from collections.abc import Callable
@@ -72,10 +70,7 @@ def true_or_false(request: Request, name: str, *, default: bool) -> bool:
 
 
 def write(method: Callable[..., Response]) -> Callable[..., Response]:
-    """Wrap a handler that writes: with ``dry_run`` all that it wrote is taken back, tasks and events with it.
-
-    A POST that is no dry run also keeps its answer under its ``Idempotency-Key``.
-    """
+    """With ``dry_run`` all that it wrote is taken back, tasks and events with it."""
     kept = idempotent(method)
 
     @functools.wraps(method)

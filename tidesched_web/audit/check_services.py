@@ -1,5 +1,3 @@
-"""Keep what verifications of the chains have found, and do those that a person asked for."""
-
 import datetime as dt
 from dataclasses import dataclass
 

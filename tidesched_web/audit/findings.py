@@ -1,5 +1,3 @@
-"""What a verification can find wrong with a chain: kind, place and a sentence."""
-
 import enum
 from dataclasses import dataclass, field
 

@@ -1,7 +1,4 @@
-"""The head file: every signed head, a line each, in a place that the database's owner does not reach.
-
-`AUDIT_HEADS_FILE` names one that the installation itself goes on writing; pages and commands hand out copies.
-"""
+"""The head file: every signed head, a line each, in a place that the database's owner does not reach."""
 
 import json
 import os

@@ -1,5 +1,3 @@
-"""The keys that sign the audit log: the one that signs now, and those that a verification may trust."""
-
 import json
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -66,11 +64,7 @@ def _endorsement_holds(key: SigningKey, publics: dict[str, str]) -> bool:
 
 
 def trusted_keys(pinned: Iterable[str] = ()) -> dict[str, str]:
-    """The public key of each key id that a signature may be of.
-
-    Pinned ones, and those that a trusted key has endorsed. Without a pin: those whose private half this installation
-    can decrypt with ``TIDESCHED_KEYS``, which cannot be forged with the database alone.
-    """
+    """Pinned ones and those they endorse; without a pin those whose private half ``TIDESCHED_KEYS`` decrypts."""
     trusted = {signing.key_id_of(public): public for public in pinned}
     stored = list(SigningKey.objects.order_by("number"))
     if not trusted:

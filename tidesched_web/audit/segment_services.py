@@ -1,5 +1,3 @@
-"""Seal stretches of the chains, mark them exported, and drop them: the only way in which entries leave the log."""
-
 import datetime as dt
 import hashlib
 import json
@@ -109,10 +107,7 @@ def mark_exported(*, segment: Segment, actor: str) -> bool:
 
 @transaction.atomic
 def drop(*, segment: Segment, actor: str, reason: str) -> Segment:
-    """Let the entries of an exported segment go; the chain then starts at the segment's signed end.
-
-    The rows themselves go with the next `purge`.
-    """
+    """The chain then starts at the segment's signed end; the rows themselves go with the next `purge`."""
     if not reason.strip():
         raise DomainError("reason_required", "Say why: the reason goes into the audit log.")
     row = lock_row(Segment, segment.pk)
@@ -168,10 +163,7 @@ def _record(segment: Segment, verb: str, actor: str, reason: str) -> None:
 
 
 def purge() -> int:
-    """Remove the entries of dropped segments; returns how many rows, or whole partitions, went.
-
-    Safe to run at any time. A function of the schema's owner does it: the application's role deletes no entry.
-    """
+    """Safe at any time. A function of the schema's owner does it: the application's role deletes no entry."""
     with connection.cursor() as cursor:
         cursor.execute("SELECT tidesched_purge_audit()")
         return int(cursor.fetchone()[0])

@@ -1,5 +1,3 @@
-"""Read the audit log."""
-
 import datetime as dt
 from collections.abc import Iterator
 from typing import Any

@@ -1,5 +1,3 @@
-"""What was signed of a chain beside its entries: heads in the table, heads from outside, and segments."""
-
 import datetime as dt
 import hashlib
 from collections.abc import Iterator, Mapping

@@ -1,5 +1,3 @@
-"""Ed25519 over canonical bytes: what a signature of the audit log says, and whether it holds. Asks no database."""
-
 import datetime as dt
 import hashlib
 from typing import Any

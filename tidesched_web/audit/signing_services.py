@@ -1,5 +1,3 @@
-"""New keys that sign the audit log, and the heads that are signed each hour."""
-
 import datetime as dt
 import hashlib
 import logging
@@ -88,10 +86,7 @@ def _sign_head(chain: str, now: dt.datetime) -> SignedHead | None:
 
 
 def vouch_for_early_entries() -> int:
-    """Sign, once, what was written before each entry was signed: ends of chains, and segments that have left.
-
-    A chain whose newest entry is unsigned gets a head of recipe 1, which no later step makes.
-    """
+    """A chain whose newest entry is unsigned gets a head of recipe 1, which no later step makes."""
     now, done = timezone.now(), 0
     for head in AuditHead.objects.filter(seq__gt=0).order_by("chain"):
         last = AuditEntry.objects.filter(chain=head.chain, seq=head.seq, signature="").first()

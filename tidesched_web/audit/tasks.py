@@ -1,4 +1,4 @@
-"""Celery tasks of the audit log. Each looks at the rows and does what is due; it may run twice, or late."""
+"""Each task looks at the rows and does what is due; it may run twice, or late."""
 
 import logging
 

@@ -1,5 +1,3 @@
-"""Check chains of the audit log from their stored bytes. docs/audit.md says what this can show, and what it cannot."""
-
 from collections.abc import Iterable, Iterator
 from itertools import groupby
 from pathlib import Path
@@ -45,10 +43,7 @@ def verify_all(held: Trust | None = None) -> list[ChainReport]:
 
 
 def verify_chain(chain: str, held: Trust | None = None) -> ChainReport:
-    """Walk one chain from its anchor to its head.
-
-    The anchor is the beginning, or the signed end of the newest segment that was dropped.
-    """
+    """From the beginning, or the signed end of the newest segment that was dropped, to its head."""
     held = held or trust()
     while True:
         walk = _Walk(chain, held)

@@ -1,5 +1,3 @@
-"""Connection tests that a caller may see, and what the newest one says of a cluster."""
-
 from typing import Any
 
 from django.db.models import Q, QuerySet

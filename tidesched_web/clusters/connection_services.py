@@ -1,5 +1,3 @@
-"""Connecting, testing, replacing and cutting the connections of clusters. Secrets go in and never come out."""
-
 import datetime as dt
 from typing import Any
 
@@ -123,11 +121,7 @@ def note_findings(*, test: ConnectionTest, percent: int, findings: list[dict[str
 def connect(
     *, test: ConnectionTest, name: str, actor: str, reason: str, slug: str = "", accept: bool = False
 ) -> Cluster:
-    """Make a cluster of an offer that was tested, with the founding policy as its first one.
-
-    Sessions run under it at once; in mode schedule they send nothing until a person has released it. ``accept``: the
-    person has read what is missing.
-    """
+    """In mode schedule nothing is sent until a person has released the policy. ``accept``: findings were read."""
     from tidesched_web.engine.demo import FOUNDING_POLICY  # the engine is heavy: only this service needs it here
 
     reason = need_reason(reason)

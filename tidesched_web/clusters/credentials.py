@@ -1,4 +1,4 @@
-"""Credentials of clusters: encrypted at rest, never returned, never logged."""
+"""Encrypted at rest, never returned, never logged."""
 
 from typing import Any
 
@@ -35,12 +35,6 @@ def kubeconfig_of(row: SealedConnection) -> str:
 
 
 def connection_of(row: SealedConnection) -> Connection:
-    """What a client needs to reach the cluster, secrets included.
-
-    Raises:
-        BadConnection: it is this process's own pod's cluster, and this process is in no pod.
-        DomainError: ``undecryptable``, its secrets were made with a key that this process does not have.
-    """
     if row.connection_kind == ConnectionKind.IN_CLUSTER:
         return in_cluster_connection()
     secrets = _secrets(row)

@@ -1,5 +1,3 @@
-"""Findings of the connection test as sentences, and what helps."""
-
 import datetime as dt
 from collections.abc import Iterable, Mapping
 from dataclasses import replace

@@ -1,7 +1,4 @@
-"""What is said of connection data that cannot be used, in the reader's language.
-
-The adapter knows no languages: it says these sentences as they stand here, with places for names and values.
-"""
+"""The adapter knows no languages: it says these sentences as they stand here, with places for names and values."""
 
 from collections.abc import Mapping
 

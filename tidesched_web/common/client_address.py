@@ -1,13 +1,4 @@
-"""Whose address a request comes from: the one place that reads ``X-Forwarded-For``, and the only one that believes it.
-
-Limits, the audit log and the log lines all ask here. A header that any client can write is worth
-something only where a proxy of the installation's own wrote its last part:
-
-* nothing is set: the peer of the connection is the client, and the header is ignored;
-* ``TRUSTED_PROXIES`` (addresses and networks): where the peer is one of them, the header is read from the right, and
-  the first hop that is not one of them is the client;
-* ``BEHIND_PROXY`` alone: the peer is the proxy, so the client is the last hop.
-"""
+"""The one place that reads ``X-Forwarded-For``: any client may write it, so only a trusted proxy's part is believed."""
 
 import ipaddress
 from collections.abc import Iterable

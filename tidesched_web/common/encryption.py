@@ -1,8 +1,4 @@
-"""Encryption at rest with the keys of ``TIDESCHED_KEYS``: the first encrypts, every one decrypts.
-
-Each stored secret carries the id of its key, so that a start with foreign keys is noticed before anything is read,
-and a rotation knows what is left to do.
-"""
+"""Encryption at rest with the keys of ``TIDESCHED_KEYS``: the first encrypts, every one decrypts."""
 
 import hashlib
 
@@ -34,10 +30,7 @@ def encrypt(plain: bytes) -> tuple[bytes, str]:
 
 
 def decrypt(cipher: bytes, made_by: str) -> bytes:
-    """Return the plain bytes.
-
-    Raises `DomainError` ``undecryptable`` where the key is not one of ours; the message names ids, never contents.
-    """
+    """A foreign key is ``undecryptable``; the message names ids, never contents."""
     keys = _keys()
     try:
         return MultiFernet([Fernet(key) for key in keys]).decrypt(bytes(cipher))

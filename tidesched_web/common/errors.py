@@ -1,8 +1,4 @@
-"""The one application error of the host, and the one place that says which HTTP status each code has.
-
-Services raise `DomainError`; the REST API turns it into problem+json (`api.problem_json`), the console into form
-errors. Nothing else decides on a status.
-"""
+"""The one application error of the host, and the one place that says which HTTP status each code has."""
 
 from __future__ import annotations
 
@@ -115,12 +111,6 @@ def too_many(most: int, text: str) -> DomainError:
 
 
 def require_room(rows: QuerySet[Any], most: int, text: str) -> None:
-    """Refuse one more beside ``rows`` where there are ``most`` of them. One query, of so many rows at most.
-
-    Requests at the same moment may each be the last one: there are a few more then, never without end.
-
-    Raises:
-        DomainError: ``too_many_kept`` (409), with ``limit``.
-    """
+    """One query. Requests at the same moment may each be the last one: a few more then, never without end."""
     if rows.order_by()[:most].count() >= most:
         raise too_many(most, text)

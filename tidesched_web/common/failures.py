@@ -1,8 +1,4 @@
-"""What is said of an exception outside of the log: its kind in words and a reference that finds it there.
-
-The text of an exception of Django, a driver or Python itself names statements, addresses and files. Our own exceptions
-are written for readers.
-"""
+"""The text of a foreign exception names statements, addresses and files: readers get a reference."""
 
 import logging
 import re

@@ -1,11 +1,4 @@
-"""What many requests read alike, remembered in the web process until an event says that it may have changed.
-
-It works only while the process reads the live events (a page is open somewhere); a change that this process announces
-counts at once, one of another process as soon as its event is read, and after `MOST_SECONDS`, or what the reader says,
-all is read anew. A page that shows what is remembered hears of everything since then: its place in the stream lies
-further back. A person's own change may have been
-made by another web process: pages that follow it read anew for `AFTER_WRITE_SECONDS` (`read_anew`).
-"""
+"""What many requests read alike, kept while the process reads live events, until one says that it may have changed."""
 
 import threading
 import time

@@ -41,11 +41,7 @@ def lock_tree(cluster_id: int) -> int:
 
 
 def lock_row(model: type[_M], pk: int) -> _M:
-    """Lock one row (step 3) and return it as it is now; its keys stay free for references from other tables.
-
-    Raises:
-        DoesNotExist: it is gone.
-    """
+    """Step 3; its keys stay free for references from other tables."""
     require_transaction()
     return model._base_manager.select_for_update(no_key=True).get(pk=pk)
 

@@ -1,8 +1,4 @@
-"""Tables that grow without end are partitioned by time, so that old rows are dropped and never deleted one by one.
-
-Functions of the schema's owner make and drop them (`common.migrations`). A default partition catches rows for which no
-partition was made in time: a missed tick loses nothing.
-"""
+"""Old rows are dropped by partition; a default partition catches what a missed tick made no room for."""
 
 import datetime as dt
 from typing import Any
@@ -14,10 +10,7 @@ from django.utils import timezone
 
 
 class CreatePartitionedModel(migrations.CreateModel):
-    """``CreateModel`` whose table is range-partitioned by ``partition_by``, with key (id, partition_by).
-
-    The id comes from a sequence: identity columns of partitioned tables need PostgreSQL 17.
-    """
+    """The id comes from a sequence: identity columns of partitioned tables need PostgreSQL 17."""
 
     def __init__(self, *args: Any, partition_by: str, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)

@@ -1,5 +1,3 @@
-"""What a caller may see and do, as a value. Which rights a user has is worked out in ``accounts.selectors``."""
-
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
@@ -47,10 +45,7 @@ def require_platform_admin(access: Access) -> None:
 
 
 def require_admin_of(access: Access, tenant_id: int | None) -> None:
-    """Refuse everybody but the admins of this tenant and of the platform; what has no tenant is the platform's.
-
-    A token needs the scope of what it does besides (the view asks for it).
-    """
+    """A token needs the scope of what it does besides (the view asks for it)."""
     if access.administers or (tenant_id is not None and tenant_id in access.admin_of):
         return
     raise DomainError("permission_denied", "Only an admin of the tenant, or a platform admin, may do this.")

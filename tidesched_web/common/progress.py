@@ -114,11 +114,7 @@ os.register_at_fork(after_in_child=progress.forget)
 
 
 class Reporter(threading.Thread):
-    """Writes the file of this process for as long as the process lives.
-
-    ``excuse`` says which server does not answer, where something stands still: what waits for a server does not hang,
-    nor for a while after its return, while connections are made anew.
-    """
+    """``excuse``: the server that does not answer; what waits for it does not hang, nor soon after its return."""
 
     def __init__(
         self, path: Path | None, role: str, *, of: Progress = progress, excuse: Callable[[], str] = lambda: ""

@@ -1,7 +1,4 @@
-"""The one rule of times on pages: each is in the reader's zone, and that zone is written beside it.
-
-The reader's zone is that of the profile, else the browser's, else UTC (`ReaderMiddleware` makes it the present one).
-"""
+"""Times on pages are in the reader's zone: that of the profile, else the browser's, else UTC (`ReaderMiddleware`)."""
 
 import datetime as dt
 

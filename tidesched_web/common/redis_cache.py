@@ -1,8 +1,4 @@
-"""The cache in Redis, over one pool of connections for the whole process.
-
-Django keeps the pool with the cache object, and under ASGI each request has a cache object of its own: each request
-would open a connection and close it again.
-"""
+"""One pool for the whole process: under ASGI Django's own cache object, and its connections, last one request."""
 
 from collections.abc import Sequence
 from typing import Any

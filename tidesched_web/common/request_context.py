@@ -1,5 +1,3 @@
-"""Who asks, in the words of the audit log: request id and address, carried beside the call instead of through it."""
-
 import re
 import secrets
 from collections.abc import Awaitable, Callable, Iterator, Mapping

@@ -1,5 +1,3 @@
-"""Names that people read and decide by hold no signs that are not seen."""
-
 import unicodedata
 from collections.abc import Iterator
 from typing import Final
@@ -29,10 +27,5 @@ def hidden_in(name: str) -> str:
 
 
 def require_seen(name: str, pointer: str = "/name") -> None:
-    """Refuse a name with a sign that a reader does not see.
-
-    Raises:
-        DomainError: ``misleading_name``.
-    """
     if problem := hidden_in(name):
         raise DomainError.for_field(pointer, problem, code="misleading_name")

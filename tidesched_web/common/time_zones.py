@@ -1,5 +1,3 @@
-"""The time zones that may be named, and the one that was meant by a name that is none."""
-
 from functools import cache
 from zoneinfo import available_timezones
 

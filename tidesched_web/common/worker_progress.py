@@ -1,5 +1,3 @@
-"""Progress of the Celery processes: what counts as one, and who hears of it."""
-
 import contextlib
 import os
 import threading

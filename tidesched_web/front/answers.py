@@ -1,5 +1,3 @@
-"""Answers that Django does not make: JSON of the probes, and refusals of requests that it never sees."""
-
 from typing import Any
 
 import orjson

@@ -1,7 +1,4 @@
-"""What Django answers itself, when no view does: problem+json below /api/, else a page; both with the request's id.
-
-Django's own pages look for a form's token in the body of the request, which need not be readable.
-"""
+"""What Django answers itself. Its own pages look for a form's token in the body, which need not be readable."""
 
 import sys
 from typing import Any

@@ -1,9 +1,4 @@
-"""`/healthz` and `/readyz`: is the process alive, and can the installation do its work.
-
-A thread looks each second, on a database connection that no page uses. Both addresses answer at once, from the event
-loop alone: `/readyz` says what the last rounds made of each check. A server that has stopped answers nothing, so a
-check that takes long has failed, too.
-"""
+"""A thread looks each second; both addresses answer from the event loop. A check that takes long has failed."""
 
 import logging
 import threading

@@ -1,8 +1,4 @@
-"""How large the head and the body of a request may be.
-
-A body is read whole before the request takes a place, so one that comes slowly keeps no thread. How long a client may
-take for it is bounded by the proxy in front (deploy/nginx).
-"""
+"""A body is read whole before the request takes a place, so one that comes slowly keeps no thread."""
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager

@@ -1,5 +1,3 @@
-"""Who does which kind of job: `settings.JOB_HANDLERS`, by the path of the function."""
-
 from __future__ import annotations
 
 from collections.abc import Callable

@@ -1,5 +1,3 @@
-"""One attempt at a job, as its handler sees it."""
-
 import logging
 import threading
 import time
@@ -44,11 +42,7 @@ class Running:
         self._log: list[dict[str, Any]] = list(job.log)
 
     def report(self, progress: float, *, checkpoint: dict[str, Any] | None = None, now: bool = False) -> None:
-        """Say how far it is (0..1), and where another attempt would go on.
-
-        Raises:
-            Stopped: it is not wanted any more.
-        """
+        """Say how far it is (0..1), and where another attempt would go on. `Stopped`: it is not wanted any more."""
         moves.step()
         if not now and time.monotonic() - self._reported_at < REPORT_SECONDS:
             return
@@ -106,10 +100,7 @@ class _Alive(threading.Thread):
 
 
 def take_turn(job_id: int) -> JobState | None:
-    """A message came for a job: do the one of its queue whose turn it is, then wake a process for the next.
-
-    One at a time, and not until none is left: a process that works for jobs alone would keep all else waiting.
-    """
+    """One at a time, and not until none is left: a process that works for jobs alone would keep all else waiting."""
     named = job_by_id(job_id)
     job = services.claim_turn(named.worker) if named is not None else None
     if named is None or job is None:

@@ -1,7 +1,4 @@
-"""Making, claiming, carrying on and ending jobs.
-
-Every step is a conditional update: an attempt that lost its job to another one changes nothing.
-"""
+"""Every step is a conditional update: an attempt that lost its job to another one changes nothing."""
 
 import datetime as dt
 from collections.abc import Iterable, Mapping
@@ -69,10 +66,7 @@ def claim(job_id: int, worker: str | None = None) -> Job | None:
 
 
 def claim_turn(worker: str) -> Job | None:
-    """Take the job whose turn it is: each person's first before any second, and of one person so many at a time.
-
-    Two processes that look at once would give one person twice as many, so they look one after the other.
-    """
+    """Two processes that look at once would give one person twice as many, so they look one after the other."""
     with transaction.atomic():
         with connection.cursor() as cursor:
             cursor.execute("SELECT pg_advisory_xact_lock(hashtext(%s))", [f"jobs:{worker}"])
@@ -131,11 +125,7 @@ def finish(job: Job, *, state: JobState, result: dict[str, Any] | None = None, e
 
 
 def cancel(*, job: Job) -> Job:
-    """Stop a job: at once where it waits, at its next step where it runs.
-
-    Raises:
-        DomainError: ``conflict``, it is over.
-    """
+    """At once where it waits, at its next step where it runs."""
     if _end(job, JobState.CANCELLED, waiting_only=True):
         job.refresh_from_db()
         return job
@@ -163,10 +153,7 @@ SELECT id FROM (
 
 
 def give_up_oldest() -> int:
-    """End the oldest waiting jobs of who has more of them than one may have; returns how many.
-
-    Nothing is refused: most jobs are questions that a page asks by itself, and the newest are those that are looked at.
-    """
+    """Nothing is refused: most jobs are asked by pages themselves, and the newest are those that are looked at."""
     most = settings.KEPT_WAITING_JOBS
     with connection.cursor() as cursor:
         cursor.execute(_TOO_MANY_WAIT, [most])

@@ -1,4 +1,4 @@
-"""Celery tasks of jobs. A message only wakes: it may be lost, late or come twice."""
+"""A message only wakes: it may be lost, late or come twice."""
 
 import logging
 

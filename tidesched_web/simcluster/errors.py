@@ -1,5 +1,3 @@
-"""Errors as the API answers them: ``Status`` objects with Kubernetes' own reasons."""
-
 from typing import Any
 
 from tidesched_web.simcluster.resources import ResourceType

@@ -1,8 +1,4 @@
-"""Who set which field: server-side apply, and the bookkeeping in ``metadata.managedFields``.
-
-Source: the Kubernetes documentation of server-side apply. Simpler in one way: every list is atomic, where
-Kubernetes merges those that its schemas call ``map`` or ``set`` (none of the applied kinds here has one).
-"""
+"""By the Kubernetes documentation; every list is atomic (none of the applied kinds merges one)."""
 
 import copy
 from collections.abc import Iterable
@@ -59,13 +55,7 @@ def record_update(obj: Object, old: Object | None, manager: str, now: str, subre
 
 
 def apply(live: Object | None, applied: Object, manager: str, now: str, *, force: bool) -> Object:
-    """The object after ``manager`` applied ``applied`` over ``live``.
-
-    Fields that it applied earlier and leaves out now are removed, unless another manager owns them too.
-
-    Raises:
-        FieldConflict: another manager owns a field with another value, and ``force`` is not set.
-    """
+    """Fields that it applied earlier and leaves out now are removed, unless another manager owns them too."""
     wanted = leaves(applied)
     result = copy.deepcopy(live) if live is not None else {"metadata": {}}
     current = leaves(result)

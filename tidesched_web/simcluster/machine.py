@@ -1,10 +1,4 @@
-"""The world behind the API: its objects in the store, its time, and its way back after a crash.
-
-The world lives in memory. Each step that is done to it is noted in the transaction that stores the objects which
-changed by it, so a confirmed write is on disk in full: after a crash the last dump of the world is loaded and the
-steps since then are done again. The world is deterministic, so this ends where it was; that is checked against the
-stored objects.
-"""
+"""Steps are noted in the transaction of what they changed, and done again after a crash: the world is deterministic."""
 
 from __future__ import annotations
 
@@ -80,11 +74,7 @@ class Machine:
 
     @contextmanager
     def writing(self) -> Iterator[None]:
-        """A transaction in which the world may be moved.
-
-        Where it cannot be committed although the world moved, memory is ahead of the disk: the process ends, and its
-        next start goes on from the disk.
-        """
+        """Where a moved world cannot be committed the process ends, and its next start goes on from the disk."""
         before = self.steps
         try:
             with self.store.transaction():
@@ -98,11 +88,7 @@ class Machine:
             raise
 
     def run(self, step: Step) -> None:
-        """Do ``step`` at the present moment and store what changes by it; inside :meth:`writing`.
-
-        Raises:
-            WorldError, BadStep: refused; nothing has changed.
-        """
+        """Inside :meth:`writing`. WorldError, BadStep: refused; nothing has changed."""
         at, written = self.world.t, write_step(step)
         read_step(written).run(self.world, self._scenario)
         self.steps += 1

@@ -1,8 +1,4 @@
-"""Create, update, patch, apply and delete on stored objects, by the conventions of the Kubernetes API.
-
-Each function runs inside a transaction of the store and raises before it changes anything that matters: what it
-wrote until then is undone with the attempt.
-"""
+"""Each function raises inside a transaction: what it wrote until then is undone with the attempt."""
 
 import copy
 import secrets
@@ -115,11 +111,6 @@ def delete(store: Store, target: Target, options: Object) -> Object:
 
 
 def check_delete_preconditions(target: Target, old: Object, options: Object) -> None:
-    """``preconditions`` of DeleteOptions.
-
-    Raises:
-        ApiError: 409.
-    """
     _check_preconditions(target, old, options.get("preconditions") or {})
 
 

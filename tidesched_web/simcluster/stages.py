@@ -1,5 +1,3 @@
-"""What a simulated cluster begins as, and who uses it."""
-
 import math
 import time
 from collections.abc import Callable
@@ -18,11 +16,7 @@ from tidesched_web.simcluster.store import Store
 
 @dataclass(frozen=True)
 class Stage:
-    """A world at its first moment, its users, and the objects that they wait for.
-
-    Queues and priority classes are not made here: they are what TideSched pushes. Until all of ``queues`` and
-    ``classes`` are there, the clock is stopped and no one arrives.
-    """
+    """Until TideSched has pushed all of ``queues`` and ``classes`` the clock is stopped and no one arrives."""
 
     fresh: Callable[[], World]
     scenario: Callable[[World], Scenario | None]

@@ -1,5 +1,3 @@
-"""Carrying out a write request: one transaction for its effect and for its row of the write log."""
-
 from dataclasses import dataclass
 from typing import Any
 

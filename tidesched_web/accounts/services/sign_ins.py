@@ -1,9 +1,4 @@
-"""Sign-ins, sign-outs and tries that failed, as entries of the audit log.
-
-What people with an account do is written one by one. What comes from outside without one is bounded: so many entries
-a minute, one for each address and limit that it ran into; the rest is counted in Redis, and written as one entry with
-the counts once a minute. So a million tries cost the log a handful of entries.
-"""
+"""What comes without an account is bounded: a million tries are counted in Redis and cost a handful of entries."""
 
 import time
 from collections.abc import Mapping

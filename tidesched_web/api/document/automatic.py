@@ -1,5 +1,3 @@
-"""What the document says of each operation: its words from docstrings, its scopes and refusals from the view."""
-
 from __future__ import annotations
 
 import inspect
@@ -18,10 +16,7 @@ if TYPE_CHECKING:
 
 
 class DocumentedSchema(AutoSchema):
-    """The first sentence of a handler's docstring is the summary of its operation, the rest the description.
-
-    Lists and details share their handlers: a list has the words of its view, a detail those of its document.
-    """
+    """The docstring's first sentence is the summary. A list has the words of its view, a detail its document's."""
 
     def get_operation(self, path: str, path_regex: str, path_prefix: str, method: str, registry: Any) -> Any:
         operation = super().get_operation(path, path_regex, path_prefix, method, registry)

@@ -1,8 +1,3 @@
-"""One example for each operation: the body of a request as it is written, else an answer made from its schema.
-
-Each is a component, named like its schema. They tell one small story of tenant acme, its queues and their cards.
-"""
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -1,5 +1,3 @@
-"""The introduction of the OpenAPI document."""
-
 from django.conf import settings
 
 from tidesched_web.accounts.models import SCOPE_WORDS

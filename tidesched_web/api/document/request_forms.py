@@ -1,5 +1,3 @@
-"""What a body is refused for and its serializer alone does not say: other members, blanks, zero bytes."""
-
 from collections.abc import Iterator
 from typing import Any
 

@@ -1,8 +1,3 @@
-"""The document as it is served: made once in each process, in both forms, each with its ETag.
-
-It depends on nothing but the source, so a process makes it at the first request and never again.
-"""
-
 import hashlib
 import threading
 from typing import Any

@@ -1,5 +1,3 @@
-"""Parts that many operations have, each a component: parameters, and the headers of answers of success."""
-
 import json
 from collections import Counter
 from typing import Any

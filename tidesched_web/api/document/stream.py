@@ -1,5 +1,3 @@
-"""The operation of the event stream, which is no view of the framework and so describes itself here."""
-
 from typing import Any
 
 from tidesched_web.accounts.stream_selectors import MAY_LISTEN

@@ -1,5 +1,3 @@
-"""`members` and `tokens`."""
-
 from typing import Any
 
 import django_filters

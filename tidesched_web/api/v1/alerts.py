@@ -1,5 +1,3 @@
-"""`alerts`: what a person should know of, one row for each condition until it ends."""
-
 import django_filters
 from django.db.models import Q, QuerySet
 from drf_spectacular.utils import extend_schema

@@ -1,5 +1,3 @@
-"""`audit`: who did what, as a list, as NDJSON and as CSV."""
-
 import csv
 import io
 from collections.abc import AsyncIterator, Iterator

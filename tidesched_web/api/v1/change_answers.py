@@ -1,8 +1,3 @@
-"""Quota writes of single objects: each is a change that is made and carried out at once, and answered as the object.
-
-Where approval is due the answer is 202 with the change instead; with ``?dry_run=true`` it is the plan.
-"""
-
 from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 

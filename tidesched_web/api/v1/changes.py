@@ -1,5 +1,3 @@
-"""`quota-changes`: drafts, their plans, and what becomes of them."""
-
 from http import HTTPStatus
 from typing import Any
 

@@ -1,5 +1,3 @@
-"""`clusters`, `card-types`, `nodes` and a cluster's `policy/`."""
-
 import difflib
 from typing import Any
 

@@ -1,5 +1,3 @@
-"""`clusters`: connect, test, replace, disconnect; and a cluster's settings."""
-
 import functools
 from typing import Any
 

@@ -1,5 +1,3 @@
-"""`drift`: objects of a cluster that differ from what was written, and what is decided about them."""
-
 from typing import Any
 
 import django_filters

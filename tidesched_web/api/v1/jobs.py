@@ -1,5 +1,3 @@
-"""`jobs`: work that outlasts a request, with its progress and its result."""
-
 import django_filters
 from django.db.models import QuerySet
 from drf_spectacular.utils import extend_schema

@@ -1,5 +1,3 @@
-"""`tenants`, `projects` and `business-lines`: who the cards are for."""
-
 from collections.abc import Callable
 from typing import Any, ClassVar
 

@@ -1,5 +1,3 @@
-"""`queues`, `priority-classes` and `grants`."""
-
 from typing import Any
 
 import django_filters

@@ -1,5 +1,3 @@
-"""Objects that a body names: by id, or by slug or name, among those that the caller sees."""
-
 from typing import Any
 
 from django.db.models import QuerySet

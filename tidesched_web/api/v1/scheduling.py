@@ -1,5 +1,3 @@
-"""`sessions` with their `decisions/`, `reclaims` and `usage`."""
-
 import datetime as dt
 from collections.abc import Callable
 from typing import ClassVar
@@ -96,10 +94,7 @@ class Sessions(ReadView):
 
 
 class ReclaimFilters(django_filters.FilterSet):
-    """Filters of `reclaims`. ``from`` and ``to`` are of the cluster's clock, ``wall_from`` and ``wall_to`` wall time.
-
-    Queues, tenants and cards are found on the caller's own side of a reclaim only.
-    """
+    """``from`` and ``to`` are of the cluster's clock. Queues, tenants and cards: on the caller's side only."""
 
     cluster = ReferenceFilter(relation="cluster", by="slug", among=visible_clusters)
     queue = django_filters.CharFilter(method="by_side", label="Id or name of a queue that gained or lost.")

@@ -1,5 +1,3 @@
-"""`tide-plans`: quota by the clock. Every write is a change of the tree: planned, checked, approved where due."""
-
 import datetime as dt
 from dataclasses import dataclass
 from typing import Any

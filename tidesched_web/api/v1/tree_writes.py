@@ -1,5 +1,3 @@
-"""POST, PATCH and DELETE of the objects of a cluster's tree, each as a change that is carried out at once."""
-
 import functools
 from collections.abc import Callable
 from typing import Any, ClassVar

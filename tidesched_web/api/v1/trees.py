@@ -1,5 +1,3 @@
-"""`clusters/{id}/tree/`: the quota tree of a cluster as one file, out as JSON or YAML, in as one quota change."""
-
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any

@@ -1,5 +1,3 @@
-"""`users`: accounts, their invitations and new passwords, switching off and on."""
-
 from typing import Any
 
 import django_filters

@@ -1,5 +1,3 @@
-"""`gangs` with their `pods/` and `timeline/`."""
-
 from collections import defaultdict
 from typing import Any
 

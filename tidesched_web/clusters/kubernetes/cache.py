@@ -1,5 +1,3 @@
-"""The warm picture of a cluster that sessions decide on."""
-
 import logging
 import sys
 import threading
@@ -92,13 +90,7 @@ class Tap(Protocol):
 
 
 class ClusterCache:
-    """List and watch of every kind that a snapshot needs. Threads may share it.
-
-    Args:
-        schedulers: pods with one of these scheduler names are to be scheduled.
-        wake: called (from a watch's thread) after a change that may change a decision; has to return at once.
-        taps: called for every change of an object, in order.
-    """
+    """Threads may share it. ``wake`` is called from a watch's thread and has to return at once."""
 
     def __init__(
         self,
@@ -205,10 +197,7 @@ class ClusterCache:
     # -- what a writer has seen --------------------------------------------------------------------------------
 
     def absorb(self, kind: Kind, obj: Json) -> None:
-        """Take in an object that a direct answer of the server brought, unless the watch knows a newer one.
-
-        So the next session sees its own writes, even where the watch is behind.
-        """
+        """Takes in a direct answer unless the watch knows a newer one: so the next session sees its own writes."""
         obj.setdefault("kind", kind.name)
         obj.setdefault("apiVersion", kind.group_version)
         with self._lock:

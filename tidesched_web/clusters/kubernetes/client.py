@@ -1,8 +1,4 @@
-"""Requests to an API server, as raw JSON.
-
-The ``kubernetes`` package brings configuration, TLS, authentication and the connection pool. Its model classes are
-left out: they cost more time than a session itself.
-"""
+"""Raw JSON: the model classes of the ``kubernetes`` package cost more time than a session itself."""
 
 from __future__ import annotations
 
@@ -127,24 +123,14 @@ class KubernetesClient:
     # -- reading -----------------------------------------------------------------------------------------------
 
     def get(self, path: str, query: Mapping[str, Any] | None = None, *, whole: bool = False) -> Json:
-        """One object or list; ``whole``: a long list in one piece, for which there is more room and time.
-
-        Raises:
-            ApiFailure: the server said no. Unreachable: it said nothing, or without end.
-        """
+        """``whole``: a long list in one piece, for which there is more room and time."""
         code, body, rest = self._request("GET", path, query=query, bound=WHOLE_LIST if whole else READ)
         if code != 200:
             raise ApiFailure(code, body, retry_after=rest)
         return body
 
     def serves(self, group_version: str, resource: str) -> bool:
-        """True when the server has ``resource`` (``queues``, ``podgroups/status``) in that group and version.
-
-        Asked again after some minutes: kinds may come to a cluster later.
-
-        Raises:
-            ApiFailure, Unreachable: as :meth:`get`; a group that is not there is no failure.
-        """
+        """Asked again after some minutes: kinds may come later. A group that is not there is no failure."""
         asked, resources = self._resources.get(group_version, (float("-inf"), frozenset()))
         if time.monotonic() - asked > _DISCOVERY_SECONDS:
             prefix = "/apis" if "/" in group_version else "/api"
@@ -160,11 +146,6 @@ class KubernetesClient:
 
     @contextlib.contextmanager
     def stream(self, path: str, query: Mapping[str, Any], *, read_timeout: float) -> Iterator[urllib3.HTTPResponse]:
-        """An open response, to be read as it comes.
-
-        Raises:
-            ApiFailure: the server said no. Unreachable: it said nothing.
-        """
         timeout = urllib3.Timeout(connect=TIMEOUT_SECONDS, read=read_timeout)
         response = self._send("GET", path, query, None, {}, timeout)
         try:

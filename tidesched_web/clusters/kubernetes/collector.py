@@ -1,9 +1,4 @@
-"""Python's collector of garbage beside the objects of a large cluster.
-
-They hold no circles and live long: each look at them is in vain. With Python's usual thresholds it looks so often that
-a list of a large cluster takes twice its time. So it looks seldom by itself, and is asked to look while nothing else
-waits: between two sessions.
-"""
+"""The objects of a large cluster hold no circles and live long: garbage is looked for between two sessions only."""
 
 import gc
 import threading

@@ -1,5 +1,3 @@
-"""The objects that TideSched writes, as Kubernetes has them."""
-
 import hashlib
 import json
 from collections.abc import Iterable, Mapping
@@ -47,11 +45,7 @@ def queue(
     labels: Mapping[str, str] | None = None,
     namespaces: Iterable[str] | None = None,
 ) -> Json:
-    """A Queue for server-side apply: only the fields that TideSched owns.
-
-    Args:
-        limits: other resources that it may use no more of. namespaces: who may use it.
-    """
+    """Only the fields that TideSched owns. ``limits``: other resources; ``namespaces``: who may use it."""
     annotations = {
         CARD_QUOTA: json.dumps(dict(sorted(card_quota.items())), separators=(",", ":")),
         SERVICE_TYPE: service_type,
@@ -114,10 +108,7 @@ def pod_group(
     annotations: Mapping[str, str],
     submitted: float,
 ) -> Json:
-    """A PodGroup for server-side apply, of the pods of ``owner`` (apiVersion, kind, name, uid).
-
-    It keeps the place that its first pod had in the queue.
-    """
+    """It keeps the place that its first pod had in the queue."""
     api_version, kind, owner_name, uid = owner
     resources: Json = {}
     if cpu_milli:
@@ -190,10 +181,7 @@ def event(
     now: float,
     count: int,
 ) -> Json:
-    """A core/v1 Event about an object, for server-side apply.
-
-    Its name says object and reason, so the next one of the same reason is the same Event, counted on.
-    """
+    """Its name says object and reason, so the next one of the same reason is the same Event, counted on."""
     mark = hashlib.sha256(f"{uid}/{reason}".encode()).hexdigest()[:16]
     return {
         "apiVersion": EVENT.group_version,

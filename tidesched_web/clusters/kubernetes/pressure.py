@@ -1,5 +1,3 @@
-"""Many requests at once: never more than the server bears, and no more at all once it serves none."""
-
 import dataclasses
 import random
 import threading
@@ -21,12 +19,7 @@ def run_all(
     parallel: int = PARALLEL_WRITES,
     patience: float = PATIENCE_SECONDS,
 ) -> list[Outcome]:
-    """Make the calls, at most ``parallel`` at a time; the outcomes in the order of the calls.
-
-    A throttled call (429) is made again after the rest that the server asks for, and all others wait with it, half as
-    many at a time. Once the server is away, what is not sent yet is not sent: its outcome is UNREACHABLE, not
-    ``maybe_done``.
-    """
+    """Throttled (429) calls are repeated, half as many at a time; once the server is away none is sent."""
     waiting = list(calls)
     if not waiting:
         return []

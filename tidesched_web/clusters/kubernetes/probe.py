@@ -1,5 +1,3 @@
-"""The connection test: can the cluster be reached, is it what a mode needs, and may TideSched do what it would do."""
-
 import datetime as dt
 import ssl
 import time
@@ -99,12 +97,7 @@ def unusable(error: BadConnection) -> Finding:
 
 
 class Probe:
-    """One run.
-
-    Args:
-        installation: this installation's name in the cluster's Lease.
-        conf: namespace and name of the ConfigMap of Volcano's scheduler.
-    """
+    """``installation``: the name in the Lease. ``conf``: namespace and name of the ConfigMap of Volcano's scheduler."""
 
     def __init__(
         self,

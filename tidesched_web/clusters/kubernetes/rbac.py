@@ -1,7 +1,4 @@
-"""RBAC of exactly the verbs of `verbs`.
-
-`python -m tidesched_web.clusters.kubernetes.rbac manifests|chart MODE`, or `… page`, prints a generated file.
-"""
+"""`python -m tidesched_web.clusters.kubernetes.rbac manifests|chart MODE`, or `… page`, prints a generated file."""
 
 import sys
 from collections.abc import Iterable

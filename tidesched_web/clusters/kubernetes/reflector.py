@@ -1,5 +1,3 @@
-"""List and watch one kind, for as long as asked: the events of one kind in order, without a gap."""
-
 import logging
 import random
 import threading
@@ -53,15 +51,7 @@ class _Expired(Exception):
 
 
 class Reflector(threading.Thread):
-    """Keeps a sink in step with one kind of one cluster.
-
-    Attributes:
-        synced: set after the first full list.
-        heard: monotonic time of the last answer, line or bookmark.
-        error: what went wrong last, empty while all is well.
-        code: the status that the server answered with then; 0 where it did not answer.
-        absent: the server does not know this kind, or does not show one that can be spared.
-    """
+    """``heard``: monotonic time of the last answer. ``absent``: not known, or not shown and may be spared."""
 
     def __init__(self, client: KubernetesClient, kind: Kind, sink: Sink | PagedSink) -> None:
         super().__init__(name=f"watch-{kind.plural}", daemon=True)

@@ -1,4 +1,4 @@
-"""What is kept of an object: at a hundred thousand pods every annotation that is not read would be kept so often."""
+"""At a hundred thousand pods every annotation that is not read would be kept so often."""
 
 from typing import Any
 

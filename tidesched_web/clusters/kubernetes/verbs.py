@@ -1,7 +1,4 @@
-"""What TideSched asks of a cluster, per mode: the one table that RBAC, documentation and connection test come from.
-
-A request that the adapter makes and that stands in no line here is refused by a real cluster.
-"""
+"""The one table of RBAC, documentation and connection test: a request in no line here is refused by a real cluster."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -17,15 +14,7 @@ VOLCANO_CONF = (VOLCANO_NAMESPACE, VOLCANO_CONFIG_MAP)
 
 @dataclass(frozen=True)
 class Need:
-    """Verbs on one resource, and what for.
-
-    Attributes:
-        group: the API group, empty for core.
-        resource: plural, with ``/subresource``.
-        namespace: only there (a Role); empty for all (a ClusterRole).
-        names: only objects of these names. ``create`` cannot be limited so: it has a line of its own.
-        optional: for kinds that a cluster may lack; then the verbs are not asked for.
-    """
+    """``create`` cannot be limited by ``names``: a line of its own. ``optional``: a cluster may lack the kind."""
 
     group: str
     resource: str

@@ -1,8 +1,4 @@
-"""The writes of a scheduling session and of the quota push.
-
-Each is guarded (uid, field manager) and idempotent: asked again after an unknown end, it finds its own work done.
-Answers are :class:`~tidesched_web.clusters.kubernetes.outcomes.Outcome` values.
-"""
+"""Each write is guarded (uid, field manager) and idempotent: asked again it finds its own work done."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -55,10 +51,7 @@ class ClusterWrites:
         card_indices: tuple[int, ...] = (),
         group: str = "",
     ) -> Outcome:
-        """Bind the pod with ``uid`` to ``node``; DONE too where it is bound there already.
-
-        ``group``: the PodGroup of a pod that does not name its own.
-        """
+        """DONE too where it is bound there already. ``group``: the PodGroup of a pod that does not name its own."""
         body = manifests.binding(name, namespace, uid=uid, node=node, card=card, card_indices=card_indices, group=group)
         outcome = self._send("POST", POD.path(namespace, name, "binding"), body)
         if outcome.kind is not OutcomeKind.CONFLICT:
@@ -73,11 +66,7 @@ class ClusterWrites:
         return outcome
 
     def evict_pod(self, namespace: str, name: str, *, uid: str, dry_run: bool = False) -> Outcome:
-        """Ask the pod with ``uid`` to leave, under its disruption budgets; GONE where it left already.
-
-        A server that finds another uid tries for ten seconds before it says so, which is longer than a session waits
-        here. So the pod is looked at before a dry run, and after an eviction without an answer.
-        """
+        """With another uid a server tries for ten seconds, longer than a session waits: so the pod is looked at."""
         if dry_run and self._replaced(namespace, name, uid):
             return _REPLACED
         query = {"dryRun": "All"} if dry_run else None
@@ -94,11 +83,7 @@ class ClusterWrites:
         return bool(found.body["metadata"]["uid"] != uid)
 
     def announce_disruption(self, namespace: str, name: str, *, uid: str, message: str, now: float) -> Outcome:
-        """Say in the pod's status that it is to go, and for whom, before it is evicted.
-
-        Who sees the pod end then knows that it did not fail. The Eviction API of a newer server overwrites reason
-        and message with its own.
-        """
+        """Before the eviction: who sees the pod end then knows that it did not fail."""
         condition = {
             "type": "DisruptionTarget",
             "status": "True",
@@ -150,10 +135,7 @@ class ClusterWrites:
         return self._patch_status(POD_GROUP, namespace, name, patch)
 
     def apply_podgroup(self, manifest: Json) -> Outcome:
-        """Make the PodGroup of pods that came without one, or bring ours up to date.
-
-        Not forced: a PodGroup that others keep (Volcano's controllers, a person) stays theirs.
-        """
+        """Not forced: a PodGroup that others keep (Volcano's controllers, a person) stays theirs."""
         return self._apply(POD_GROUP, manifest)
 
     def delete_podgroup(self, namespace: str, name: str, *, uid: str) -> Outcome:
@@ -162,10 +144,7 @@ class ClusterWrites:
     # -- queues and priority classes ---------------------------------------------------------------------------
 
     def apply_queue(self, manifest: Json, *, dry_run: bool = False, force: bool = False) -> Outcome:
-        """Server-side apply: the fields of ``manifest`` become TideSched's, all others are left alone.
-
-        A field that another manager has set otherwise is a CONFLICT, unless ``force`` takes it.
-        """
+        """A field that another manager has set otherwise is a CONFLICT, unless ``force`` takes it."""
         return self._apply(QUEUE, manifest, dry_run=dry_run, force=force)
 
     def apply_priority_class(self, manifest: Json, *, dry_run: bool = False, force: bool = False) -> Outcome:
@@ -189,13 +168,7 @@ class ClusterWrites:
         return self._patch_status(QUEUE, "", name, {**guard, "status": dict(status)})
 
     def close_queue(self, name: str, *, drained: bool, by_command: bool = True, version: str = "") -> Outcome:
-        """Let a queue take no new gangs.
-
-        Where Volcano runs (``by_command``, and it knows Commands) it is asked; where TideSched is the scheduler, it
-        writes the state itself: ``Closing``, and ``Closed`` once the queue is ``drained``. With a ``version`` only as
-        long as the queue is of that: else it is a CONFLICT. A Command has no version of its own, so the queue is
-        looked at once more before it is sent.
-        """
+        """``by_command``: Volcano is asked; a Command has no version, so the queue is looked at just before."""
         return self._command_or_state(name, "CloseQueue", "Closed" if drained else "Closing", by_command, version)
 
     def open_queue(self, name: str, *, by_command: bool = True, version: str = "") -> Outcome:

@@ -1,5 +1,3 @@
-"""Tenants, projects, members and tokens as the API shows them."""
-
 import datetime as dt
 from typing import Any
 

@@ -1,5 +1,3 @@
-"""Small forms of objects, for use inside others: enough to show them and to ask for more."""
-
 from typing import Any
 
 from drf_spectacular.types import OpenApiTypes

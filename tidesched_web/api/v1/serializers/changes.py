@@ -1,5 +1,3 @@
-"""Changes of quota as the API shows and takes them."""
-
 import datetime as dt
 from typing import Any
 

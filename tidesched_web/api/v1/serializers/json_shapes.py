@@ -1,8 +1,4 @@
-"""Shapes of JSON documents that no serializer makes: facts of any kind, an impact, a plan, a dry run.
-
-`Facts…` are maps of names to figures, texts, lists and further maps: `Facts1` holds plain ones alone, each next one may
-hold maps of the one before. No shape refers to itself, so that a reader knows how deep a document can be.
-"""
+"""`Facts1` holds plain figures alone, each next one maps of the one before: no shape refers to itself."""
 
 from typing import Any
 

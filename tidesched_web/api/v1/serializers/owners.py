@@ -1,5 +1,3 @@
-"""What is sent to make or change tenants, projects, business lines and members."""
-
 from typing import Any
 
 from drf_spectacular.utils import extend_schema_field

@@ -1,5 +1,3 @@
-"""What is sent to make or change the objects of a cluster's tree: queues, priority classes, card types, grants."""
-
 from typing import Any
 
 from drf_spectacular.utils import extend_schema_field
