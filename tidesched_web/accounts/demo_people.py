@@ -19,8 +19,6 @@ _LOOPBACK = frozenset({"127.0.0.1", "::1", "localhost"})
 
 @dataclass(frozen=True)
 class DemoPerson:
-    """An account of the demo. ``tenant``: whose admin it is. ``part`` names what the account is there to show."""
-
     username: str
     part: str
     platform_role: PlatformRole = PlatformRole.NONE
@@ -42,7 +40,6 @@ class Offered:
 
 
 def kept() -> list[Offered]:
-    """Those whose passwords are kept; none where there is no file."""
     with contextlib.suppress(FileNotFoundError, ValueError, TypeError):
         return [Offered(**row) for row in json.loads((settings.DATA_DIR / FILE).read_text())]
     return []
@@ -62,7 +59,6 @@ def keep(people: list[Offered]) -> None:
 
 
 def invented() -> list[Offered]:
-    """A password of this installation's own for each of them."""
     return [Offered(person.username, person.part, secrets.token_urlsafe(12)) for person in PEOPLE]
 
 
@@ -74,14 +70,10 @@ _FORWARDED = (
 )  # fmt: skip
 
 
-def was_forwarded(headers: Mapping[str, object]) -> bool:
-    """Whether a request came through a proxy: on the machine itself one may name 127.0.0.1 as Host to this server."""
-    return any(name in headers for name in _FORWARDED)
-
-
 def may_be_offered(headers: Mapping[str, object]) -> bool:
     """A public name says that others reach it, by a proxy or a tunnel, even where no proxy was named."""
-    if was_forwarded(headers):
+    # On the machine itself a proxy may name 127.0.0.1 as Host to this server.
+    if any(name in headers for name in _FORWARDED):
         return False
     alone = settings.EMBEDDED and settings.DEMO and settings.SECURE_PROXY_SSL_HEADER is None
     names = {settings.LISTENS_ON, urlsplit(settings.PUBLIC_URL).hostname, *settings.ALLOWED_HOSTS}

@@ -10,7 +10,6 @@ from django.db.models import Q
 
 from tidesched_web.accounts.models import Membership, PlatformRole, Tenant, TenantRole, User
 
-_MOST_CANDIDATES = 500
 Makers = dict[int, set[int]]
 
 # Who is directly behind the account `above.id`, and whether by an invitation of a tenant's admin.
@@ -82,14 +81,13 @@ def demand_approval(tenant_ids: Iterable[int]) -> bool:
 
 
 def approver_candidates(tenant_ids: Iterable[int], *, platform_only: bool) -> list[int]:
-    """Active accounts that administer the platform, or the first of these tenants: so many of them, by name."""
     admins = Q(platform_role=PlatformRole.ADMIN)
     wanted = sorted(set(tenant_ids))
     if wanted and not platform_only:
         of_first = Membership.objects.filter(tenant_id=wanted[0], role=TenantRole.ADMIN)
         admins |= Q(pk__in=of_first.values("user_id"))
     found = User.objects.filter(admins, is_active=True).order_by("username")
-    return list(found.values_list("pk", flat=True)[:_MOST_CANDIDATES])
+    return list(found.values_list("pk", flat=True))
 
 
 def _closure(user: int, makers: Makers) -> set[int]:

@@ -25,8 +25,6 @@ class Density(models.TextChoices):
 
 
 class User(AbstractUser):
-    """An account; its rights are its platform role plus its memberships."""
-
     platform_role = models.CharField(_("platform role"), max_length=16, choices=PlatformRole, blank=True, default="")
     time_zone = models.CharField(_("time zone"), max_length=64, blank=True, default="")
     language = models.CharField(_("language"), max_length=16, blank=True, default="")

@@ -30,13 +30,11 @@ def user_actor(user: User) -> Actor:
 
 
 def account_version(user: User) -> int:
-    """A number for what an edit of an account looks at: another one as soon as any of it is changed."""
     figures = (user.first_name, user.last_name, user.email, str(user.platform_role), user.is_active)
     return zlib.crc32(repr(figures).encode())
 
 
 def _memberships(user_column: str) -> RawSQL:
-    """Tenants and roles of an account, read with it: ``membership_rows`` for `access_of`."""
     rows = "SELECT array(SELECT jsonb_build_object('tenant', tenant_id, 'role', role) FROM accounts_membership m"
     sql = f"{rows} WHERE m.user_id = {user_column})"
     return RawSQL(sql, [], output_field=ArrayField(JSONField()))  # noqa: S611 - as above
@@ -102,7 +100,6 @@ def live_link(secret: str) -> AccessLink | None:
 
 
 def only_invited_to(user: User, tenant_id: int) -> bool:
-    """Whether this account was not used yet, and belongs to this tenant and to nothing else."""
     if user.has_usable_password() or user.last_login or user.platform_role or user.is_superuser:
         return False
     tenants = set(Membership.objects.filter(user=user).values_list("tenant_id", flat=True))
@@ -127,7 +124,6 @@ def names_in_sight(access: Access) -> frozenset[str]:
 
 
 def users_listed(access: Access) -> QuerySet[User]:
-    """Visible accounts with ``tenants_count`` and ``invited``: whether a link of theirs can still be used."""
     links = AccessLink.objects.filter(AccessLink.LIVE, user=OuterRef("pk"), expires_at__gt=Now())
     return visible_users(access).annotate(tenants_count=Count("memberships"), invited=Exists(links))
 
@@ -141,7 +137,6 @@ def memberships_of(user: User) -> list[Membership]:
 
 
 def only_admin_who_signs_in(user: User) -> bool:
-    """Whether the platform would be left without an admin who can sign in."""
     if not user.is_platform_admin:
         return False
     others = User.objects.filter(is_active=True, platform_role=PlatformRole.ADMIN).exclude(pk=user.pk)
@@ -191,7 +186,6 @@ def visible_memberships(access: Access) -> QuerySet[Membership]:
 
 
 def members_of(tenant: Tenant, access: Access) -> QuerySet[Membership]:
-    """The members of a tenant of the caller; ``invited``: their invitation waits to be used."""
     links = AccessLink.objects.filter(AccessLink.LIVE, user=OuterRef("user"), expires_at__gt=Now())
     return visible_memberships(access).filter(tenant=tenant).annotate(invited=Exists(links))
 
@@ -215,7 +209,6 @@ def all_tokens(user: User | None = None) -> QuerySet[ApiToken]:
 
 
 def tokens_like(wanted: str) -> list[ApiToken]:
-    """Tokens of this id, or that begin so; for an operator."""
     if wanted.isascii() and wanted.isdigit() and len(wanted) < 19:
         return list(all_tokens().filter(pk=int(wanted)))
     return list(all_tokens().filter(prefix__startswith=wanted[:PREFIX_LENGTH]))[:5] if len(wanted) > 5 else []

@@ -18,8 +18,6 @@ KNOWN_SECONDS = 30 * 24 * 3600
 
 @dataclass
 class Try:
-    """One try, counted: what it used of which limit, and the limit that refused it."""
-
     used: list[Any] = field(default_factory=list)
     refused: str = ""
     wait: int = 0
@@ -61,7 +59,6 @@ def counted_change(request: HttpRequest) -> Try:
 
 
 def seconds_to_wait(request: HttpRequest, action: str, key: str | None = None) -> int:
-    """How long until the limits of ``action`` let one more try through; at least one second."""
     now, wait = time.time(), 1.0
     for rate in ratelimit.get_rates(app=APP, action=action):
         history = cache.get(ratelimit.get_cache_key(request, app=APP, action=action, rate=rate, key=key), [])

@@ -90,7 +90,6 @@ def standings(callers: Collection[Caller]) -> dict[Caller, str]:
 
 
 def access_of_caller(caller: Caller) -> Access | None:
-    """The rights of a caller now; None when the account or the token is good no longer. Two queries."""
     if not caller.token_hash:
         user = User.objects.filter(pk=caller.user_id, is_active=True).first()
         return access_of(user) if user is not None else None

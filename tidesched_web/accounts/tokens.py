@@ -28,7 +28,6 @@ def token_hash(token: str) -> str:
 
 
 def parse_scopes(words: Iterable[str]) -> list[str]:
-    """Known scopes without repetition, in the order of `Scope`; an unknown one is named with the known ones."""
     wanted = set(words)
     unknown = sorted(wanted.difference(Scope.values))
     if unknown:

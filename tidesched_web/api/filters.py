@@ -16,7 +16,6 @@ from tidesched_web.common.permissions import Access
 
 
 def refuse_unknown(request: Request, known: Iterable[str]) -> None:
-    """Answer an unknown parameter with the list of the known ones; one that is there twice is none of them either."""
     names = sorted(set(known))
     for name, values in request.query_params.lists():
         if name not in names:
@@ -83,8 +82,6 @@ class _UtcField(django_filters.fields.IsoDateTimeField):
 
 
 class TimeFilter(django_filters.IsoDateTimeFilter):
-    """Moments from one on (``gte``), or before one (``lt``)."""
-
     field_class = _UtcField
 
     def __init__(self, *, lookup_expr: str, **kwargs: Any) -> None:
@@ -119,8 +116,6 @@ class TextFilter(django_filters.CharFilter):
 
 
 class _OneOfField(django_filters.fields.ChoiceField):
-    """Says of a value that is none of the known ones which these are."""
-
     def validate(self, value: Any) -> None:
         if value not in self.empty_values and not self.valid_value(value):
             known = [str(code) for code, _label in self.choices if code != ""]
@@ -138,7 +133,6 @@ class OneOf(django_filters.ChoiceFilter):
 
 
 def codes(known: Iterable[Any]) -> list[tuple[str, str]]:
-    """Choices of codes that have no label of their own."""
     return [(str(code), str(code)) for code in known]
 
 

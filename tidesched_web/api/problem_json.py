@@ -78,7 +78,6 @@ def unknown_address(request: HttpRequest, **_: Any) -> HttpResponse:
 
 
 def handle(exception: Exception, context: dict[str, Any]) -> Response:
-    """The framework's exception handler. An unforeseen exception is logged and says nothing of itself."""
     set_rollback()
     request: HttpRequest = context["request"]
     error = as_domain_error(exception)

@@ -36,7 +36,6 @@ _POSITION = re.compile(r"[0-9]{1,19}-[0-9]{1,10}")
 
 
 def _admitted(request: HttpRequest) -> tuple[Caller, str, live.Sight] | None:
-    """Who calls, the rights that they have now and what they see; None for those who may not listen."""
     kind, _space, text = request.headers.get("Authorization", "").partition(" ")
     plain = text.strip()
     if kind.lower() == "bearer" and plain:
@@ -123,7 +122,6 @@ def _refused(
 
 
 async def _lines(one: OpenStream, after: str) -> AsyncIterator[bytes]:
-    """The lines of a stream, until it ends: by itself after a while, or because its listener may listen no longer."""
     started = time.monotonic()
     streams = open_streams()
     if full := streams.room_for(one.caller):

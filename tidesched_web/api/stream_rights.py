@@ -88,7 +88,8 @@ class OpenStreams:
             except (DatabaseError, PoolTimeout, OSError) as error:
                 _log.warning("the rights of open streams cannot be read: %s", error)
                 if time.monotonic() - checked_at > UNCHECKED_SECONDS:
-                    self._end_all("unreachable")
+                    for stream in list(self._streams):
+                        stream.listener.end("unreachable")
                 continue
             checked_at = time.monotonic()
             for stream in list(self._streams):
@@ -108,10 +109,6 @@ class OpenStreams:
             (stream for stream in self._streams if now - stream.seen_at > SIGHT_SECONDS), key=lambda one: one.seen_at
         )
         return list(dict.fromkeys(stream.caller for stream in late))[:SIGHTS_AT_ONCE]
-
-    def _end_all(self, why: str) -> None:
-        for stream in list(self._streams):
-            stream.listener.end(why)
 
 
 def open_streams() -> OpenStreams:

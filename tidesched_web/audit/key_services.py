@@ -24,7 +24,6 @@ _ready: dict[str, Signer] = {}
 
 
 def signing_key() -> SigningKey:
-    """The key that signs now; made on first use."""
     key = SigningKey.objects.order_by("-number").first()
     if key is None:
         # Two first users: the unique number lets one of the two keys in, and both sign with that one.

@@ -94,7 +94,6 @@ def _seal_chain(chain: str, before: dt.datetime, now: dt.datetime, actor: str) -
 
 @transaction.atomic
 def mark_exported(*, segment: Segment, actor: str) -> bool:
-    """Say that the file of a segment was handed out whole; False = it had been before."""
     row = lock_row(Segment, segment.pk)
     if row.exported_at is not None:
         return False
@@ -133,7 +132,6 @@ def _mark(segment: Segment, verb: str, at: dt.datetime) -> tuple[bytes, str]:
 
 
 def sign_early_marks(segment: Segment) -> bool:
-    """Sign that a segment of recipe 1 was exported, and dropped; False = its marks are signed."""
     if segment.export_signature or json.loads(bytes(segment.statement))["recipe"] != 1 or not segment.exported_at:
         return False
     segment.export_statement, segment.export_signature = _mark(segment, "export", segment.exported_at)

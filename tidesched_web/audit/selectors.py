@@ -82,7 +82,6 @@ def head_rows() -> QuerySet[AuditHead]:
 
 
 def anchor_of(chain: str) -> Segment | None:
-    """The newest dropped segment of a chain: what is kept follows its end."""
     return Segment.objects.filter(chain=chain, dropped_at__isnull=False).order_by("-last_seq").first()
 
 
@@ -135,6 +134,5 @@ def chains_now() -> list[dict[str, Any]]:
 
 
 def foreign_encryption_keys() -> list[str]:
-    """Ids of encryption keys that signing keys need and this process does not have."""
     used = set(SigningKey.objects.values_list("encrypted_with", flat=True))
     return sorted(used.difference(known_key_ids())) if used else []

@@ -65,7 +65,6 @@ def append(
 def append_all(
     facts: Iterable[Fact], *, chain: str, actor: str, cluster_id: int | None = None, reason: str = ""
 ) -> list[AuditEntry]:
-    """Add entries at the end of ``chain`` in their order, all of one act. As `append`, call it last."""
     context, who = request_context.current(), actor_of(actor)
     shared = {
         "actor": who[:200],

@@ -15,7 +15,6 @@ def tenants_shown(entry: AuditEntry, access: Access) -> list[int]:
 
 
 def clusters_named(entries: Iterable[AuditEntry]) -> set[int]:
-    """The clusters whose queues the states of these entries name: which of them are the reader's has to be asked."""
     return {entry.cluster_id for entry in entries if entry.cluster_id is not None and any(_queues_of(entry))}
 
 

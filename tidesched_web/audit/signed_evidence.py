@@ -15,8 +15,6 @@ _LATEST = dt.timedelta(hours=2)
 
 @dataclass(frozen=True)
 class Trust:
-    """What a verification holds the chains against: public keys by their id, and heads from outside by chain."""
-
     keys: Mapping[str, str]
     heads: Mapping[str, list[dict[str, Any]]] = field(default_factory=dict)
 
@@ -76,7 +74,6 @@ class SignedEvidence:
                 return
 
     def segment_findings(self) -> Iterator[Finding]:
-        """Whether each segment is what was sealed, and what left the log had been exported."""
         seq, prev = 1, ""
         for segment in self._segments:
             if found := self._segment_problem(segment):
@@ -111,7 +108,6 @@ class SignedEvidence:
         return Finding(first, Kind.NOT_EXPORTED, f"{name} was dropped, and no signature says that it was exported")
 
     def _marked(self, segment: Segment, verb: str) -> bool:
-        """Whether it is signed that the segment was exported, or dropped."""
         text, signature = bytes(getattr(segment, f"{verb}_statement")), getattr(segment, f"{verb}_signature")
         if not text:
             return False

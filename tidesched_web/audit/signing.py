@@ -24,7 +24,6 @@ def key_id_of(public_key: str) -> str:
 
 
 def statement(kind: str, **facts: Any) -> bytes:
-    """What is signed: the recipe, the kind and the facts, as canonical bytes."""
     return canonical_bytes({"recipe": RECIPE, "kind": kind, **facts})
 
 

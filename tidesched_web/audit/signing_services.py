@@ -18,7 +18,6 @@ _log = logging.getLogger(__name__)
 
 @transaction.atomic
 def new_signing_key(*, actor: str, reason: str = "") -> SigningKey:
-    """Sign with a new key from now on, endorsed by the old one, which goes on verifying what it signed."""
     before = key_services.signing_key()
     signer = key_services.signer(before.key_id)
     key = key_services.made(before.number + 1)

@@ -66,7 +66,6 @@ class _Walk:
         self.hash_at_head = self.prev if self.before and self.before.seq == self.seq - 1 else None
 
     def report(self) -> ChainReport:
-        """All that is wrong, what stands in the way of the walk first."""
         found = [*self.evidence.outside_findings(), *self.evidence.segment_findings()]
         broken = next(self._entries(), None)
         if broken is not None:

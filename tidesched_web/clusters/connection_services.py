@@ -49,7 +49,6 @@ def _put(row: SealedConnection, offered: Offered) -> None:
 
 
 def about(row: SealedConnection) -> dict[str, Any]:
-    """What the audit log says of a connection: nothing of it is secret."""
     return {
         "api_url": row.api_url,
         "kind": row.connection_kind,

@@ -49,7 +49,6 @@ def connection_of(row: SealedConnection) -> Connection:
 
 
 def seal(row: SealedConnection, token: str = "", **more: str) -> None:
-    """Put the secrets into ``row``, encrypted; the caller saves."""
     held: dict[str, Any] = {name: text for name, text in {"token": token, **more}.items() if text}
     if held:
         row.credentials, row.credentials_key_id = encrypt(orjson.dumps(held))
@@ -58,5 +57,4 @@ def seal(row: SealedConnection, token: str = "", **more: str) -> None:
 
 
 def seal_anew(row: SealedConnection) -> None:
-    """Encrypt the same secrets with the key that encrypts now; the caller saves."""
     seal(row, **_secrets(row))

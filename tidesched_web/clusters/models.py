@@ -147,7 +147,6 @@ class ConnectionTest(SealedConnection):
 
     @property
     def verdict(self) -> str:
-        """``running``, or the worst of its findings: ``good``, ``warning``, ``failed``."""
         if self.finished_at is None:
             return "running"
         levels = self.levels()

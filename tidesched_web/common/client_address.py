@@ -8,12 +8,11 @@ from django.conf import settings
 
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
-LONGEST = 64
 
 
 def client_address(peer: str, forwarded: Iterable[str]) -> str:
     if not from_proxy(peer):
-        return peer[:LONGEST]
+        return peer
     proxies = _networks(tuple(settings.TRUSTED_PROXIES))
     for hop in reversed([hop for header in forwarded for hop in header.split(",")]):
         address = _address(hop)
@@ -21,7 +20,7 @@ def client_address(peer: str, forwarded: Iterable[str]) -> str:
             break
         if not proxies or not _one_of(address, proxies):
             return str(address)
-    return peer[:LONGEST]
+    return peer
 
 
 @lru_cache(maxsize=4096)
@@ -46,7 +45,6 @@ def _one_of(address: Address, networks: tuple[Network, ...]) -> bool:
 
 
 def _address(text: str) -> Address | None:
-    """The address of one hop; some proxies add the port, and IPv6 then stands in brackets."""
     text = text.strip().strip('"')
     if text.startswith("["):
         text = text[1:].partition("]")[0]

@@ -9,7 +9,6 @@ from tidesched_web.common.errors import DomainError
 
 
 def key_id(key: str) -> str:
-    """A name of a key that says nothing about it."""
     return hashlib.sha256(b"tidesched key id\0" + key.encode()).hexdigest()[:12]
 
 

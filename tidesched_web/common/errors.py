@@ -106,11 +106,7 @@ def need_reason(reason: str) -> str:
     return reason
 
 
-def too_many(most: int, text: str) -> DomainError:
-    return DomainError("too_many_kept", text % {"limit": most}, {"limit": most})
-
-
 def require_room(rows: QuerySet[Any], most: int, text: str) -> None:
     """One query. Requests at the same moment may each be the last one: a few more then, never without end."""
     if rows.order_by()[:most].count() >= most:
-        raise too_many(most, text)
+        raise DomainError("too_many_kept", text % {"limit": most}, {"limit": most})

@@ -54,8 +54,6 @@ def compared(name: str, known: Collection[str], most: int = MOST_COMPARED) -> li
 
 
 class Shown:
-    """A value as a sentence shows it: ``%(value)r`` and ``%(value)s`` of it are short."""
-
     def __init__(self, value: Any) -> None:
         self._value = value
 

@@ -37,8 +37,6 @@ class About:
 
 @dataclass(frozen=True, slots=True)
 class Sight:
-    """What a reader of events may ask for. ``named``: the topics whose objects a token's scopes let it read."""
-
     named: frozenset[str] = frozenset(TOPICS)
     clusters: frozenset[int] = frozenset()
     tenants: frozenset[int] = frozenset()

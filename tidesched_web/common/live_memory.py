@@ -17,7 +17,6 @@ _anew: ContextVar[bool] = ContextVar("tidesched_read_anew", default=False)
 
 @contextmanager
 def read_anew(*, wanted: bool) -> Iterator[None]:
-    """Nothing that is remembered is used in this block, where that is ``wanted``."""
     mark = _anew.set(wanted)
     try:
         yield
@@ -26,8 +25,6 @@ def read_anew(*, wanted: bool) -> Iterator[None]:
 
 
 class Memory:
-    """Values by key, each with the topics whose events end it. ``follows``: whether events are read at the moment."""
-
     def __init__(self) -> None:
         self._kept: dict[Hashable, tuple[float, int, Any]] = {}
         self._changes: Counter[str] = Counter()

@@ -60,7 +60,6 @@ def names(table: str) -> list[str]:
 
 
 def ensure(table: str, *, hours: int, ahead: int = 2, now: dt.datetime | None = None) -> list[str]:
-    """Make the partitions of ``table`` for now and the next ``ahead`` spans of ``hours``; returns the new ones."""
     have = set(names(table))
     made = []
     start = _floor(now or timezone.now(), hours)
@@ -84,7 +83,6 @@ def size_bytes(name: str) -> int:
 
 
 def drop_oldest(table: str, *, keep_bytes: int, keep_partitions: int = 2) -> list[str]:
-    """Drop the oldest partitions of ``table`` until the rest is at most ``keep_bytes``; returns their names."""
     present = names(table)
     sizes = {name: size_bytes(name) for name in present}
     total = sum(sizes.values())

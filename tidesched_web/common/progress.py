@@ -87,7 +87,6 @@ class Progress:
                     activity.moved, activity.at = self._clock(), at or activity.at
 
     def step(self, at: str = "") -> None:
-        """All activities of this thread have moved; ``at`` is what comes now."""
         self.touch(*self._names(), at=at)
 
     def of(self, name: str) -> Standing:
@@ -101,7 +100,6 @@ class Progress:
         return self.of(name).seconds
 
     def standing(self, patience: float = HANG_SECONDS) -> Standing | None:
-        """The activity that has stood still longest, if that is longer than ``patience``."""
         longest = max((self.of(name) for name in list(self._activities)), key=lambda one: one.seconds, default=None)
         return longest if longest and longest.seconds > patience else None
 
@@ -155,7 +153,6 @@ def private_bytes() -> int:
 
 
 def folder() -> Path | None:
-    """Where the processes of this installation, or of this container, write their files; None = nowhere."""
     place = env.text("TIDESCHED_PROGRESS_DIR")
     return Path(place) if place else None
 

@@ -78,7 +78,6 @@ def _request_id(given: str) -> str:
 def middleware(
     get_response: Callable[[HttpRequest], HttpResponseBase] | Callable[[HttpRequest], Awaitable[HttpResponseBase]],
 ) -> Callable[[HttpRequest], HttpResponseBase | Awaitable[HttpResponseBase]]:
-    """Give every request an id (or keep the caller's) and say it back in ``X-Request-ID``."""
     if iscoroutinefunction(get_response):
 
         async def answer_async(request: HttpRequest) -> HttpResponseBase:

@@ -19,7 +19,6 @@ def hidden_signs(text: str) -> Iterator[tuple[int, str]]:
 
 
 def hidden_in(name: str) -> str:
-    """What is wrong with a name that holds a sign which is not seen; empty where it holds none."""
     for place, sign in hidden_signs(name):
         text = _("A name holds only signs that are seen: there is %(sign)s at place %(place)d.")
         return text % {"sign": f"U+{ord(sign):04X}", "place": place + 1}

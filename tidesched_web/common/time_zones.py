@@ -38,7 +38,6 @@ def _by_place() -> dict[str, str]:
 
 
 def meant_zone(name: str) -> str | None:
-    """The zone that was probably meant: by what people call it, by its place alone, else the nearest by spelling."""
     text = name[:253].strip().casefold().removesuffix("时间").replace(" ", "_")
     if found := _CALLED.get(text) or _by_place().get(text):
         return found

@@ -45,7 +45,6 @@ def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:  # no
 
 
 def server_error(request: HttpRequest) -> HttpResponse:
-    """An unforeseen error; or a database or Redis that is away for a moment, which is a 503."""
     error_now = sys.exc_info()[1]
     away = isinstance(error_now, problem_json.AWAY)
     if _for_api(request):

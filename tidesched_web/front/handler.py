@@ -7,10 +7,8 @@ from django.http import HttpRequest, HttpResponseBase
 
 class OneThreadHandler(ASGIHandler):
     def load_middleware(self, is_async: bool = True) -> None:
-        """Build the chain for threads, whatever is asked for."""
         super().load_middleware(is_async=False)
 
     async def get_response_async(self, request: HttpRequest) -> HttpResponseBase:
-        """One change to the thread, and one back."""
         response: HttpResponseBase = await sync_to_async(self.get_response)(request)
         return response

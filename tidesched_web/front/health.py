@@ -65,7 +65,6 @@ class Probes:
         return self._readiness.is_away(_DATABASE)
 
     async def live(self, receive: Receive, send: Send) -> None:
-        """Look from the start of the web process to its end: ASGI's lifespan."""
         await receive()
         threading.Thread(target=self._look_again, name="readiness", daemon=True).start()
         await send({"type": "lifespan.startup.complete"})

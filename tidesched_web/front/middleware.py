@@ -23,8 +23,6 @@ _Handler = Callable[[HttpRequest], HttpResponseBase]
 
 
 def throttle(get_response: _Handler) -> _Handler:
-    """Refuse the pages that one person asks for beyond the limit; the API has throttles of its own."""
-
     def answer(request: HttpRequest) -> HttpResponseBase:
         waits = 0.0 if request.path.startswith("/api/") else throttling.page_waits(request.user)
         if not waits:

@@ -17,7 +17,6 @@ _FORMS: Final = (b"multipart/form-data", b"application/x-www-form-urlencoded")
 
 
 def check_head(scope: Scope) -> None:
-    """Refuse a head with a header that is over its limit."""
     for name, most in MOST_OF_A_HEADER.items():
         if sum(len(value) for header, value in scope["headers"] if header == name) > most:
             text = f"The header {name.decode()} of a request may have {most} bytes."

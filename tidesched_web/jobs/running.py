@@ -1,21 +1,37 @@
+from __future__ import annotations
+
 import logging
 import threading
 import time
-from typing import Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 from celery.exceptions import SoftTimeLimitExceeded
+from django.conf import settings
 from django.db import Error as DatabaseError
 from django.db import connection
 from django.utils import timezone
+from django.utils.module_loading import import_string
 
 from tidesched_web.common import live
 from tidesched_web.common.errors import DomainError
 from tidesched_web.common.failures import OUT_OF_TIME, described
 from tidesched_web.common.progress import progress as moves
 from tidesched_web.jobs import services, waiting
-from tidesched_web.jobs.kinds import handler_of
 from tidesched_web.jobs.models import Job, JobState
 from tidesched_web.jobs.selectors import job_by_id
+
+if TYPE_CHECKING:
+    from tidesched_web.jobs.running import Running
+
+# Returns the result of the job; what it has noted by `report` is there again when it is called for another attempt.
+Handler = Callable[["Running"], dict[str, Any] | None]
+
+
+def handler_of(kind: str) -> Handler | None:
+    path = settings.JOB_HANDLERS.get(kind)
+    return import_string(path) if path else None
+
 
 _log = logging.getLogger(__name__)
 
@@ -32,8 +48,6 @@ class HandedOver(Exception):
 
 
 class Running:
-    """What a handler is given: parameters and checkpoint of its job, and ways to tell how far it is."""
-
     def __init__(self, job: Job) -> None:
         self.job = job
         self.params: dict[str, Any] = job.params
@@ -57,7 +71,6 @@ class Running:
 
     def say(self, text: str, **values: Any) -> None:
         self._log = [*self._log, {"at": timezone.now().isoformat(), "text": text, "values": values}]
-        self._log = self._log[-services.MOST_LOG_LINES :]
         self._write({"log": self._log})
 
     def show(self, result: dict[str, Any]) -> None:

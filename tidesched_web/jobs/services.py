@@ -23,7 +23,6 @@ LOST_SECONDS = 60.0
 # How often lost jobs are looked for.
 SWEEP_SECONDS = 5
 MOST_ATTEMPTS = 5
-MOST_LOG_LINES = 200
 
 
 def enqueue(
@@ -84,7 +83,6 @@ def wake_next(worker: str) -> bool:
 
 
 def places_of(jobs: Iterable[Job]) -> dict[int, int]:
-    """Which turn each of the jobs waits for, by id; those that wait no more are not in it."""
     if not any(job.state == JobState.QUEUED for job in jobs):
         return {}
     return {job_id: place for job_id, place, _running in places(lost_seconds=LOST_SECONDS)}
@@ -97,7 +95,6 @@ def carry_on(job: Job, **values: Any) -> bool:
 
 
 def hand_over(job: Job, *, worker: str, checkpoint: dict[str, Any], result: dict[str, Any]) -> bool:
-    """Let processes of another kind go on with it; what there is so far can be read already."""
     held = Job.objects.filter(pk=job.pk, attempt=job.attempt, state=JobState.RUNNING, cancel_asked_at__isnull=True)
     # A hand-over is no failed attempt.
     values = {"worker": worker, "checkpoint": checkpoint, "result": result, "attempt": F("attempt") - 1}

@@ -18,7 +18,6 @@ def run(job_id: int) -> None:
 
 @shared_task(ignore_result=True)
 def sweep() -> None:
-    """Find the jobs whose message or process was lost, and delete those that are old; forget what was not taken."""
     try:
         services.sweep()
         services.delete_old()

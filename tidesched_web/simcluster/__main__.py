@@ -24,8 +24,6 @@ from tidesched_web.simcluster.write_log import WriteLog
 
 
 class _Server(uvicorn.Server):
-    """Says where it listens once it does, and ends the watches first when it stops."""
-
     def __init__(self, config: uvicorn.Config, cluster: ClusterServer) -> None:
         super().__init__(config)
         self._cluster = cluster

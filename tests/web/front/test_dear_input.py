@@ -6,13 +6,11 @@ import difflib
 import json
 
 import pytest
-from rest_framework import serializers
 from rest_framework.exceptions import ParseError
 
 from tests.web.console import world as story
 from tests.web.console.cast import H200
 from tests.web.console.test_pages import client_of
-from tidesched_web.api.body import _of_wrong_type
 from tidesched_web.api.parsers import _each_once
 from tidesched_web.changes import tree_file
 from tidesched_web.changes.documents import MOST_CARD_TYPES
@@ -146,16 +144,6 @@ def test_of_unknown_members_of_a_body_the_first_are_named(world):
     assert (refused.status_code, len(refused.json()["errors"])) == (400, 1)
     assert "'member-0'" in refused.json()["detail"]
     assert "79999 more are not known" in refused.json()["detail"]
-
-    class Inner(serializers.Serializer):
-        known = serializers.IntegerField()
-
-    class Outer(serializers.Serializer):
-        inner = Inner()
-
-    said = list(_of_wrong_type(Outer(), {"inner": {"known": 1} | members}, ""))
-    assert len(said) == MOST_UNKNOWN + 1
-    assert said[-1]["detail"] == f"{80_000 - MOST_UNKNOWN} more members are not known."
 
 
 def test_hints_are_given_for_the_first_faults_of_a_change_alone(world, compared):

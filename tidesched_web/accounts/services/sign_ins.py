@@ -55,7 +55,6 @@ def record_limit(*, name: str, limit: str, wait: int, action: str = "user.sign_i
 
 
 def record_rest() -> bool:
-    """Write what was only counted since the last time as one entry; False where there is nothing."""
     client = _client()
     if not client.exists(TAKEN):
         try:

@@ -77,7 +77,6 @@ def create_user(
 
 
 def ensure_admin(*, username: str, password: str, actor: str = SYSTEM) -> bool:
-    """Make the first platform admin of an installation; returns False where the account is there already."""
     if User.objects.filter(username=username).exists():
         return False
     try:
@@ -170,7 +169,6 @@ def update_user(
     by: int | None = None,
     version: int | None = None,
 ) -> bool:
-    """None leaves a field as it is. False where nothing changes."""
     if platform_role is not None and platform_role != PlatformRole.ADMIN:
         _keep_an_admin(user)
     user = lock_row(User, user.pk)

@@ -59,7 +59,6 @@ class DocumentedSchema(AutoSchema):
         return inspect.getdoc(getattr(self.view, self._action())) or ""
 
     def _scopes(self) -> tuple[str, ...]:
-        """Any one of these lets a token in; none where everybody may."""
         if AllowAny in self.view.permission_classes:
             return ()
         view = cast("ScopedView", self.view)

@@ -122,7 +122,6 @@ class _Maker:
         return _BY_FORMAT.get(schema.get("format", ""), _BY_TYPE[kind])
 
     def _may_be(self, value: Any, schema: Mapping[str, Any]) -> bool:
-        """Whether a value of the table is of the kind that this schema asks for: a name may be of several kinds."""
         if "$ref" in schema:
             return self._may_be(value, self.schemas[schema["$ref"].removeprefix(_SCHEMAS)])
         for several in _SEVERAL:

@@ -41,8 +41,6 @@ _TYPES = {"ndjson": "application/x-ndjson", "csv": "text/csv; charset=utf-8"}
 
 
 class AuditFilters(django_filters.FilterSet):
-    """Filters of `audit`; ``from`` and ``to`` are wall time."""
-
     chain = TextFilter(label="Name of the chain of entries.")
     cluster = IdFilter(field_name="cluster_id", label="Id of the cluster.")
     actor = TextFilter(label="User name of the person who did it, or the part of TideSched that did.")
@@ -210,8 +208,6 @@ class Audit(ReadView):
             raise DomainError("permission_denied", "The chains as a whole are for platform admins and auditors.")
 
     async def _pages(self, entries: QuerySet[AuditEntry]) -> AsyncIterator[Documents]:
-        """The export page by page, so that a long log is never in memory as a whole."""
-
         def page(after: int) -> tuple[Documents, int]:
             rows = [*entries.filter(pk__gt=after).order_by("id")[:EXPORT_PAGE]]
             return self.documents(rows), rows[-1].pk if rows else 0

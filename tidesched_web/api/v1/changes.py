@@ -117,7 +117,6 @@ class QuotaChanges(ReadView):
         return self.made(change)
 
     def _seen(self, *, needed: bool = True) -> services.Reviewed | None:
-        """What the caller looked at, from If-Match; ``*`` is whatever is there."""
         version = expected_version(self.request, needed=needed)
         return None if version is None else services.Reviewed(version=version)
 

@@ -66,8 +66,6 @@ def offered(wanted: dict[str, Any]) -> Offered:
 
 
 class ConnectionActions(ReadView):
-    """The part of `clusters` that platform admins connect them with."""
-
     @extend_schema(
         request=ClusterInput,
         responses={201: MadeClusterDocument, 200: TriedDocument},
@@ -203,7 +201,6 @@ class ConnectionActions(ReadView):
         return connection_test_by_id(test.pk) or test
 
     def _refuse(self, test: ConnectionTest, wanted: dict[str, Any]) -> None:
-        """Say what is missing, with the whole test, instead of saving a connection that will not do."""
         if wanted["accept"] or test.verdict in ("good", "warning"):
             return
         if test.verdict == "running":

@@ -133,7 +133,6 @@ class ReclaimFilters(django_filters.FilterSet):
     }
 
     def by_side(self, reclaims: QuerySet[Reclaim], name: str, value: str) -> QuerySet[Reclaim]:
-        """Reclaims by who gained or lost, so far as the caller may know it."""
         access: Access = self.request.parser_context["view"].access
         return reclaims.filter(self.SIDES[name](access, value))
 

@@ -147,7 +147,6 @@ def _faults_in(part: str) -> Iterator[None]:
 
 
 def _placed(errors: list[dict[str, Any]], part: str) -> list[dict[str, Any]]:
-    """Pointers into the body of the request instead of into the file, or into a change."""
     return [{**error, "pointer": _pointer(error, part)} for error in errors]
 
 

@@ -10,9 +10,29 @@ from tidesched_web.clusters.kubernetes import collector
 from tidesched_web.clusters.kubernetes.client import Json, KubernetesClient
 from tidesched_web.clusters.kubernetes.paths import WATCHED, Kind
 from tidesched_web.clusters.kubernetes.reflector import Key, Reflector, key_of
-from tidesched_web.clusters.kubernetes.trimming import needed
 from tidesched_web.engine.bridge import SnapshotBuilder
 from tidesched_web.engine.model import BadInput, PodGroup, Snapshot
+
+# Bookkeeping of clients, networks and controllers. All else stays: an extender is shown the annotations of a pod.
+_BOOKKEEPERS = ("kubernetes.io", "cni.cncf.io", "projectcalico.org", "helm.sh", "cattle.io")
+_LONGEST = 4096
+
+
+def needed(obj: Json) -> Json:
+    """The object without annotations that say nothing about scheduling; the same one where it has none of these."""
+    metadata = obj["metadata"]
+    notes = metadata.get("annotations")
+    if not notes:
+        return obj
+    kept = {key: value for key, value in notes.items() if not _is_bookkeeping(key, value)}
+    if len(kept) == len(notes):
+        return obj
+    return {**obj, "metadata": {**metadata, "annotations": kept}}
+
+
+def _is_bookkeeping(key: str, value: object) -> bool:
+    prefix, slash, _ = key.partition("/")
+    return bool(slash) and (prefix.endswith(_BOOKKEEPERS) or (isinstance(value, str) and len(value) > _LONGEST))
 
 
 def signature(kind: str, obj: Json) -> object:
@@ -51,11 +71,6 @@ def signature(kind: str, obj: Json) -> object:
         case _:
             # A priority class has no spec; the controllers' objects count by what they want.
             return hash((metadata["uid"], str(spec), obj.get("value")))
-
-
-def has_state(mark: object) -> bool:
-    """Whether the queue of this signature is open, closing or closed as far as its status says."""
-    return isinstance(mark, tuple) and bool(mark[1])
 
 
 def _pairs(values: Json | None) -> tuple[tuple[str, Any], ...]:
@@ -139,7 +154,6 @@ class ClusterCache:
         return all(r.synced.wait(max(0.0, deadline - time.monotonic())) for r in self._reflectors)
 
     def age_seconds(self) -> float:
-        """How long the quietest watch has not been heard, infinite before the first list. Bookmarks count."""
         now = time.monotonic()
         return max(now - reflector.heard for reflector in self._reflectors)
 
@@ -147,7 +161,6 @@ class ClusterCache:
         return {r.kind.id: r.error for r in self._reflectors if r.error}
 
     def troubles(self) -> list[Trouble]:
-        """The watches that cannot go on now, in the order of the kinds."""
         now = time.monotonic()
         return [
             Trouble(r.kind.id, r.error, r.code, now - r.heard, absent=r.absent)
@@ -161,14 +174,12 @@ class ClusterCache:
             return {f"{kind} {'/'.join(filter(None, key))}": why for (kind, key), why in self._problems.items()}
 
     def snapshot(self) -> Snapshot:
-        """The picture as of now; the same object until something changes."""
         with self._lock:
             if self._snapshot is None:
                 self._snapshot = self._builder.build()
             return self._snapshot
 
     def pod_uid(self, key: str) -> str:
-        """uid of the pod ``namespace/name`` in the newest picture; empty where there is none."""
         namespace, _, name = key.partition("/")
         with self._lock:
             return self._uids.get((namespace, name), "")
@@ -179,20 +190,17 @@ class ClusterCache:
             return self._builder.revisions()
 
     def gang_counts(self) -> dict[str, GangCounts]:
-        """What the status of each PodGroup ``namespace/name`` says of its pods."""
         with self._lock:
             return dict(self._counts)
 
     def waits(self, pods: Iterable[str]) -> dict[str, str]:
-        """Why pods without a node wait, as their own conditions say; of these, by ``namespace/name``."""
         with self._lock:
             return {key: self._waits[key] for key in pods if key in self._waits}
 
     def stateless_queues(self) -> dict[str, int]:
-        """Queues that were not opened or closed yet, with their resource versions."""
         with self._lock:
             known = self._known["Queue"].items()
-            return {name: version for (_, name), (version, mark) in known if not has_state(mark)}
+            return {name: version for (_, name), (version, mark) in known if not (isinstance(mark, tuple) and mark[1])}
 
     # -- what a writer has seen --------------------------------------------------------------------------------
 
@@ -294,7 +302,6 @@ def counts_in(group: Json) -> GangCounts:
 
 
 def waits_in(pod: Json) -> str:
-    """The code with which the condition ``PodScheduled`` of a pod without a node begins; empty where it has none."""
     if (pod.get("spec") or {}).get("nodeName"):
         return ""
     for condition in (pod.get("status") or {}).get("conditions") or ():

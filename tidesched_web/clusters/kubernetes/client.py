@@ -43,7 +43,6 @@ _SECONDS = re.compile(r"(?<=timeout=)\d+\.\d+")
 
 
 def in_plain_words(error: urllib3.exceptions.HTTPError) -> str:
-    """What went wrong, as pages and alerts show it: the address stands before it."""
     return _SECONDS.sub(lambda found: f"{float(found[0]):.1f}", _WHO_FAILED.sub("", str(error)))
 
 
@@ -114,7 +113,6 @@ class KubernetesClient:
         return name
 
     def close(self) -> None:
-        """Close the connections and remove what was written for them."""
         self._api.close()
         for file in self._files:
             file.unlink(missing_ok=True)
@@ -168,7 +166,6 @@ class KubernetesClient:
         content_type: str = "application/json",
         headers: Mapping[str, str] | None = None,
     ) -> Outcome:
-        """One request, sent at most once; any answer and none is an :class:`Outcome`."""
         try:
             code, answer, rest = self._request(
                 method, path, body, query=query, content_type=content_type, headers=headers

@@ -23,8 +23,6 @@ def pass_over() -> None:
 
 
 class QuietCollector:
-    """One for a process: collects garbage when there is time, and knows what that cost."""
-
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._at = time.monotonic()

@@ -40,7 +40,6 @@ class Connection:
 
     @property
     def is_loopback(self) -> bool:
-        """True when the server is on this machine, so that no proxy can reach it."""
         host = urlsplit(self.url).hostname or ""
         try:
             return ipaddress.ip_address(host).is_loopback

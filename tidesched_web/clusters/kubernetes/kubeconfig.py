@@ -109,7 +109,6 @@ def _refuse_namesakes(section: str, entries: object) -> None:
 
 
 def _problem(error: Exception) -> str:
-    """What is wrong and where, without the parser's own words for the text."""
     mark, problem = getattr(error, "problem_mark", None), getattr(error, "problem", None)
     return f"{problem} (line {mark.line + 1}, column {mark.column + 1})" if mark and problem else str(error)
 

@@ -136,7 +136,6 @@ def pod_group(
 def binding(
     name: str, namespace: str, *, uid: str, node: str, card: str, card_indices: tuple[int, ...], group: str = ""
 ) -> Json:
-    """A Binding; its annotations become the pod's, its uid must be the pod's."""
     annotations = {}
     if group:
         annotations[GROUP_NAME] = group
@@ -152,7 +151,6 @@ def binding(
 
 
 def eviction(name: str, namespace: str, *, uid: str) -> Json:
-    """An Eviction of exactly the pod with ``uid``."""
     return {
         "apiVersion": "policy/v1",
         "kind": "Eviction",

@@ -45,7 +45,8 @@ def from_status(code: int, body: dict[str, Any], *, retry_after: float = 0.0) ->
         return Outcome(OutcomeKind.CONFLICT, reason, message)
     if code == 401:  # about the caller, not about the request: a token that has expired will be replaced
         return Outcome(OutcomeKind.UNREACHABLE, reason, message, away=True)
-    if code == 429 and not is_budget(body):  # throttled before anything was done
+    of_budget = any(cause.get("reason") == "DisruptionBudget" for cause in _causes(body))
+    if code == 429 and not of_budget:  # throttled before anything was done
         return Outcome(OutcomeKind.UNREACHABLE, reason, message, retry_after=retry_after or _REST_SECONDS)
     if code >= 500:
         # A pod with several disruption budgets is answered with 500, and will be again.
@@ -53,11 +54,6 @@ def from_status(code: int, body: dict[str, Any], *, retry_after: float = 0.0) ->
             return Outcome(OutcomeKind.REFUSED, reason, message)
         return Outcome(OutcomeKind.UNREACHABLE, reason, message, maybe_done=True, away=code == 503)
     return Outcome(OutcomeKind.REFUSED, reason, message)
-
-
-def is_budget(body: dict[str, Any]) -> bool:
-    """True when a refusal comes from a PodDisruptionBudget."""
-    return any(cause.get("reason") == "DisruptionBudget" for cause in _causes(body))
 
 
 def _is_another_object(code: int, body: dict[str, Any], message: str) -> bool:

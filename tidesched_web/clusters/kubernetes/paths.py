@@ -17,7 +17,6 @@ class Kind:
         return self.called or self.name
 
     def path(self, namespace: str = "", name: str = "", subresource: str = "") -> str:
-        """``/apis/…`` of all objects, those of a namespace, one object, or a part of it."""
         parts = ["/apis" if "/" in self.group_version else "/api", self.group_version]
         if self.namespaced and namespace:
             parts += ["namespaces", namespace]

@@ -60,7 +60,6 @@ class _Flow:
             return self._away
 
     def _leave(self, outcome: Outcome | None) -> tuple[Outcome | None, bool]:
-        """The outcome as it counts, and whether the call is to be made again."""
         with self._changed:
             self._active -= 1
             again = False

@@ -240,7 +240,7 @@ class Probe:
             self._say("card_quota_own", GOOD)
         elif conf is None:
             self._say("conf_missing", WARNING, name="/".join(self._conf))
-        elif volcano.enforces_card_quota(conf):
+        elif volcano.CARD_QUOTA_PLUGIN in volcano.plugins_of(conf):
             self._say("card_quota_holds", GOOD)
         else:
             self._say("card_quota_ignored", level, plugins=volcano.plugins_of(conf))
@@ -279,7 +279,6 @@ class Probe:
         return self._client.serves(kind.group_version, _named(kind, part))
 
     def _has(self, verb: Verb) -> bool:
-        """Whether the cluster has the kind of an optional line, in any version."""
         group = verb.need.group
         try:
             versions = self._client.get(f"/apis/{group}")["versions"]

@@ -31,7 +31,6 @@ def _dump(documents: list[Json]) -> str:
 
 
 def rules(needs: Iterable[Need]) -> list[Json]:
-    """The rules of a role; lines that differ in their verbs alone are one rule."""
     merged: dict[tuple[str, str, tuple[str, ...]], list[str]] = {}
     for need in needs:
         verbs = merged.setdefault((need.group, need.resource, need.names), [])
@@ -85,7 +84,6 @@ def manifests(mode: str) -> list[Json]:
 
 
 def remedy(missing: Iterable[tuple[Need, str]], *, user: str, mode: str) -> str:
-    """A manifest that grants the verbs that are missing, and nothing else, to the account that lacks them."""
     by_place: dict[str, list[Need]] = {}
     for need, verb in missing:
         by_place.setdefault(need.namespace, []).append(replace(need, verbs=(verb,)))

@@ -142,7 +142,7 @@ class Reflector(threading.Thread):
                 if error.code == 410 and "continue" in query:
                     raise _Expired from None
                 if error.code == 404 or (error.code == 403 and self.kind.spare):
-                    page, absent = self._absent(), True
+                    page, absent = {"items": [], "metadata": {"resourceVersion": ""}}, True
                 else:
                     raise
             metadata = page["metadata"]
@@ -172,10 +172,6 @@ class Reflector(threading.Thread):
 
     def _first(self, query: dict[str, Any]) -> Json:
         return self._client.get(self.kind.path(), query, whole="limit" not in query)
-
-    def _absent(self) -> Json:
-        """A cluster without this kind (no Volcano jobs, say) has none of it, and may get it or show it later."""
-        return {"items": [], "metadata": {"resourceVersion": ""}}
 
     def _watch(self) -> None:
         if not self._version:

@@ -13,7 +13,6 @@ _DEPLOYMENT, _LABEL = "volcano-scheduler", "app=volcano-scheduler"
 
 
 def scheduler_conf(client: KubernetesClient, place: tuple[str, str] = VOLCANO_CONF) -> str | None:
-    """None where the cluster has no such ConfigMap."""
     namespace, config_map = place
     try:
         found = client.get(f"/api/v1/namespaces/{namespace}/configmaps/{config_map}")
@@ -38,10 +37,6 @@ def plugins_of(conf: str) -> list[str]:
         plugins = tier.get("plugins") if isinstance(tier, dict) else None
         found += [str(one.get("name")) for one in plugins or [] if isinstance(one, dict)]
     return found
-
-
-def enforces_card_quota(conf: str) -> bool:
-    return CARD_QUOTA_PLUGIN in plugins_of(conf)
 
 
 def running_schedulers(client: KubernetesClient) -> list[str]:

@@ -110,7 +110,6 @@ class ClusterWrites:
         return self._send("DELETE", POD.path(namespace, name), manifests.delete_options(uid))
 
     def get_pod(self, namespace: str, name: str) -> Outcome:
-        """The pod as the server has it now, past any cache; ``body`` is None unless DONE."""
         return self._send("GET", POD.path(namespace, name))
 
     # -- gangs -------------------------------------------------------------------------------------------------
@@ -152,7 +151,6 @@ class ClusterWrites:
         return self._apply(PRIORITY_CLASS, manifest, dry_run=dry_run, force=force)
 
     def remove_queue_fields(self, name: str, paths: Sequence[tuple[str, ...]], *, version: str) -> Outcome:
-        """Take whole maps out of a queue that still is of ``version``."""
         patch: Json = {"metadata": {"resourceVersion": version}}
         for *above, last in paths:
             part = patch
@@ -163,7 +161,6 @@ class ClusterWrites:
         return self._send("PATCH", QUEUE.path(name=name), patch, query=query, content_type=MERGE_PATCH)
 
     def patch_queue_status(self, name: str, status: Mapping[str, Any], *, version: int | str | None = None) -> Outcome:
-        """Merge ``status`` into the queue's (state, allocated, counts of gangs), if it still is of ``version``."""
         guard: Json = {} if version is None else {"metadata": {"resourceVersion": str(version)}}
         return self._patch_status(QUEUE, "", name, {**guard, "status": dict(status)})
 
@@ -185,7 +182,6 @@ class ClusterWrites:
         return self._send("GET", PRIORITY_CLASS.path(name=name))
 
     def delete_priority_class(self, name: str, *, uid: str) -> Outcome:
-        """Delete the class with ``uid``, the first half of replacing it; live pods keep their value."""
         return self._send("DELETE", PRIORITY_CLASS.path(name=name), manifests.delete_options(uid))
 
     # -- events ------------------------------------------------------------------------------------------------

@@ -31,7 +31,6 @@ def or_null(shape: Shape) -> Shape:
 
 
 def closed(properties: Shape, *optional: str, **said: Any) -> Shape:
-    """An object with these members and no others; all of them are there but the optional ones."""
     required = [name for name in properties if name not in optional]
     needed = {"required": required} if required else {}
     return {"type": "object", **said, **needed, "properties": properties, "additionalProperties": False}

@@ -65,8 +65,6 @@ class ReferenceField(ShownAsIs):
 
 
 class ReasonMixin(serializers.Serializer[Any]):
-    """Every write may say why."""
-
     reason = serializers.CharField(
         max_length=1000, required=False, allow_blank=True, help_text="Goes into the audit log."
     )
