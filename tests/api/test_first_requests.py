@@ -9,8 +9,8 @@ from jsonschema import Draft202012Validator
 
 from tests.api.cast import ApiClient
 from tests.api.story import Story
-from tidesched_web.api.document.introduction import INTRODUCTION
 from tidesched_web.api.document.served import document
+from tidesched_web.api.schema import INTRODUCTION
 
 COMMANDS = re.findall(r"^curl (.+)$", INTRODUCTION.replace("\\\n", " "), re.MULTILINE)
 

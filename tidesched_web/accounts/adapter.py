@@ -1,9 +1,3 @@
-"""What allauth asks of an installation: the client's address, the limits of sign-in, and what is recorded.
-
-Every way to sign in goes through here: name and password today, a provider or a second factor once their apps of
-allauth are switched on.
-"""
-
 from typing import Any
 
 from allauth.account.adapter import DefaultAccountAdapter
@@ -24,7 +18,6 @@ class AccountAdapter(DefaultAccountAdapter):
     }
 
     def is_open_for_signup(self, request: HttpRequest) -> bool:
-        """Accounts are not made by who comes along."""
         return False
 
     def is_ajax(self, request: HttpRequest) -> bool:

@@ -1,5 +1,3 @@
-"""Sign-in by name and password; each request then reads the account and its memberships in one query."""
-
 from typing import Any
 
 from django.contrib.auth.backends import ModelBackend
@@ -12,6 +10,5 @@ class AccountBackend(ModelBackend):
     """Django's own backend, with the account as `access_of` needs it."""
 
     def get_user(self, user_id: Any) -> User | None:
-        """The account of a session, unless it is switched off."""
         user = user_of_session(user_id)
         return user if user is not None and self.user_can_authenticate(user) else None

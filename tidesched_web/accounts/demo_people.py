@@ -1,9 +1,4 @@
-"""The people of the demo: who they are, and the file with their passwords in the data folder of the embedded start.
-
-They are offered on the sign-in page while the installation is a demo alone: it keeps its own servers, it listens on
-this machine only and goes by no other name, no proxy forwarded the request, and no cluster but a simulated one is
-connected. Elsewhere there is no such file.
-"""
+"""Passwords are offered at sign-in only while nobody but the machine itself can reach a simulated demo."""
 
 import contextlib
 import json
@@ -24,8 +19,6 @@ _LOOPBACK = frozenset({"127.0.0.1", "::1", "localhost"})
 
 @dataclass(frozen=True)
 class DemoPerson:
-    """An account of the demo. ``tenant``: whose admin it is. ``part`` names what the account is there to show."""
-
     username: str
     part: str
     platform_role: PlatformRole = PlatformRole.NONE
@@ -41,22 +34,18 @@ PEOPLE: Final = (
 
 @dataclass(frozen=True)
 class Offered:
-    """What a visitor needs to sign in as one of them."""
-
     username: str
     part: str
     password: str
 
 
 def kept() -> list[Offered]:
-    """Those whose passwords are kept; none where there is no file."""
     with contextlib.suppress(FileNotFoundError, ValueError, TypeError):
         return [Offered(**row) for row in json.loads((settings.DATA_DIR / FILE).read_text())]
     return []
 
 
 def keep(people: list[Offered]) -> None:
-    """Write the file (for its owner alone); without people there is none."""
     target = settings.DATA_DIR / FILE
     if not people:
         target.unlink(missing_ok=True)
@@ -70,7 +59,6 @@ def keep(people: list[Offered]) -> None:
 
 
 def invented() -> list[Offered]:
-    """A password of this installation's own for each of them."""
     return [Offered(person.username, person.part, secrets.token_urlsafe(12)) for person in PEOPLE]
 
 
@@ -82,20 +70,10 @@ _FORWARDED = (
 )  # fmt: skip
 
 
-def was_forwarded(headers: Mapping[str, object]) -> bool:
-    """Whether a request came through a proxy: on the machine itself one may name 127.0.0.1 as Host to this server."""
-    return any(name in headers for name in _FORWARDED)
-
-
 def may_be_offered(headers: Mapping[str, object]) -> bool:
-    """Whether this installation is one that only its own machine can reach, and the request came from there.
-
-    A public name says that others reach it, by a proxy or a tunnel, even where no proxy was named.
-
-    Args:
-        headers: of the request, as WSGI names them (``META``).
-    """
-    if was_forwarded(headers):
+    """A public name says that others reach it, by a proxy or a tunnel, even where no proxy was named."""
+    # On the machine itself a proxy may name 127.0.0.1 as Host to this server.
+    if any(name in headers for name in _FORWARDED):
         return False
     alone = settings.EMBEDDED and settings.DEMO and settings.SECURE_PROXY_SSL_HEADER is None
     names = {settings.LISTENS_ON, urlsplit(settings.PUBLIC_URL).hostname, *settings.ALLOWED_HOSTS}

@@ -1,8 +1,4 @@
-"""Who is independent of whom: the accounts behind an account, and since when its rights are what they are.
-
-An account is behind another where it made the account, gave its platform role or a tenant's admin role, or made a
-link by which the account's password was set; and where it is behind one that does.
-"""
+"""Behind an account is who made it, gave it an admin's role or made its password's link, and who is behind them."""
 
 import datetime as dt
 from collections import defaultdict
@@ -14,7 +10,6 @@ from django.db.models import Q
 
 from tidesched_web.accounts.models import Membership, PlatformRole, Tenant, TenantRole, User
 
-_MOST_CANDIDATES = 500
 Makers = dict[int, set[int]]
 
 # Who is directly behind the account `above.id`, and whether by an invitation of a tenant's admin.
@@ -43,11 +38,7 @@ FROM above JOIN LATERAL ({_MADE}) made ON made.maker IS NOT NULL
 
 @dataclass(frozen=True)
 class Standing:
-    """What an account owes its rights to. ``admin_since``: when each tenant's admin role was given.
-
-    ``inviters`` are those of ``behind`` that invited it as an admin of a tenant, or invited who did: they made links by
-    which its password was set, and are no platform admins.
-    """
+    """``inviters``: those of ``behind`` who invited it as a tenant's admin, or invited who did."""
 
     user_id: int
     username: str
@@ -60,7 +51,6 @@ class Standing:
 
 
 def standings_of(user_ids: Iterable[int]) -> dict[int, Standing]:
-    """The standings of accounts. Three queries."""
     users = {user.pk: user for user in User.objects.filter(pk__in=list(user_ids))}
     if not users:
         return {}
@@ -87,19 +77,17 @@ def standings_of(user_ids: Iterable[int]) -> dict[int, Standing]:
 
 
 def demand_approval(tenant_ids: Iterable[int]) -> bool:
-    """Whether one of these tenants demands that a second person approves changes of its quota."""
     return Tenant.objects.filter(pk__in=list(tenant_ids), approval_required=True).exists()
 
 
 def approver_candidates(tenant_ids: Iterable[int], *, platform_only: bool) -> list[int]:
-    """Active accounts that administer the platform, or the first of these tenants: so many of them, by name."""
     admins = Q(platform_role=PlatformRole.ADMIN)
     wanted = sorted(set(tenant_ids))
     if wanted and not platform_only:
         of_first = Membership.objects.filter(tenant_id=wanted[0], role=TenantRole.ADMIN)
         admins |= Q(pk__in=of_first.values("user_id"))
     found = User.objects.filter(admins, is_active=True).order_by("username")
-    return list(found.values_list("pk", flat=True)[:_MOST_CANDIDATES])
+    return list(found.values_list("pk", flat=True))
 
 
 def _closure(user: int, makers: Makers) -> set[int]:
@@ -112,9 +100,7 @@ def _closure(user: int, makers: Makers) -> set[int]:
 
 
 def _makers_above(users: set[int]) -> tuple[Makers, Makers]:
-    """Who made whom, from these accounts upwards to the end of each chain, and of those who invited whom as an admin
-    of a tenant. One query.
-    """
+    """One query, upwards from these accounts to the end of each chain."""
     found: Makers = defaultdict(set)
     invited: Makers = defaultdict(set)
     with connection.cursor() as cursor:

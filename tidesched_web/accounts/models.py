@@ -1,5 +1,3 @@
-"""People, what they belong to, and the tokens that platforms use."""
-
 from __future__ import annotations
 
 from typing import ClassVar
@@ -22,15 +20,11 @@ class PlatformRole(models.TextChoices):
 
 
 class Density(models.TextChoices):
-    """How much of a list fits on a screen."""
-
     DENSE = "dense", _("One line for each row")
     COMFORTABLE = "comfortable", _("As many lines as the texts need")
 
 
 class User(AbstractUser):
-    """An account; its rights are its platform role plus its memberships."""
-
     platform_role = models.CharField(_("platform role"), max_length=16, choices=PlatformRole, blank=True, default="")
     time_zone = models.CharField(_("time zone"), max_length=64, blank=True, default="")
     language = models.CharField(_("language"), max_length=16, blank=True, default="")
@@ -84,8 +78,6 @@ class Project(Versioned):
 
 
 class BusinessLine(Versioned):
-    """What training is done for; of a tenant, or of the platform when ``tenant`` is empty."""
-
     tenant = models.ForeignKey(Tenant, on_delete=models.PROTECT, null=True, blank=True, related_name="business_lines")
     slug = models.SlugField(max_length=63)
     name = models.CharField(max_length=120)

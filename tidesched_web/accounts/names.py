@@ -1,5 +1,3 @@
-"""Which names an account may have: none that is equal to one of our own actors or to another account, but for case."""
-
 import unicodedata
 from collections.abc import Iterable
 
@@ -16,11 +14,6 @@ def folded(name: str) -> str:
 
 
 def refuse_misleading(name: str, others: Iterable[str]) -> None:
-    """Refuse a name that would mislead the readers of the audit log.
-
-    Raises:
-        DomainError: ``misleading_name``.
-    """
     require_seen(name, "/username")
     wanted = folded(name)
     problem = ""

@@ -5,8 +5,6 @@ from django.utils.translation import ngettext
 
 
 class MinimumLength(MinimumLengthValidator):
-    """Django's rule, said by TideSched."""
-
     def get_error_message(self) -> str:
         return ngettext(
             "The password is too short: it needs at least %(n)d character.",

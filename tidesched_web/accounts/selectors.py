@@ -1,8 +1,4 @@
-"""Who may see what of users, tenants, projects, business lines, memberships and tokens.
-
-Every ``visible_…`` function takes the `Access` of its caller (``access_of(user)``) and returns a queryset that holds
-nothing else, so that an object out of sight is not there: a 404, never a 403.
-"""
+"""Every ``visible_…`` function takes its caller's `Access`: an object out of sight is a 404, never a 403."""
 
 import zlib
 
@@ -34,28 +30,22 @@ def user_actor(user: User) -> Actor:
 
 
 def account_version(user: User) -> int:
-    """A number for what an edit of an account looks at: another one as soon as any of it is changed."""
     figures = (user.first_name, user.last_name, user.email, str(user.platform_role), user.is_active)
     return zlib.crc32(repr(figures).encode())
 
 
 def _memberships(user_column: str) -> RawSQL:
-    """Tenants and roles of an account, read with it: ``membership_rows`` for `access_of`."""
     rows = "SELECT array(SELECT jsonb_build_object('tenant', tenant_id, 'role', role) FROM accounts_membership m"
     sql = f"{rows} WHERE m.user_id = {user_column})"
     return RawSQL(sql, [], output_field=ArrayField(JSONField()))  # noqa: S611 - as above
 
 
 def user_of_session(pk: int) -> User | None:
-    """The account that a session names, with its memberships for `access_of`. One query."""
     return User.objects.annotate(membership_rows=_memberships("accounts_user.id")).filter(pk=pk).first()
 
 
 def access_of(user: User | AnonymousUser, token: ApiToken | None = None) -> Access:
-    """The rights of ``user``, cut down to those of ``token`` where one is used.
-
-    One query, or none where the account was read for this request together with its memberships.
-    """
+    """One query, or none where the account was read for this request together with its memberships."""
     if not isinstance(user, User) or not user.is_active:
         return Access(actor=ANONYMOUS, scopes=frozenset())
     rows = getattr(user, "membership_rows", None)
@@ -102,10 +92,7 @@ def active_user(pk: int | None) -> User | None:
 
 
 def live_link(secret: str) -> AccessLink | None:
-    """The link with this secret and its user, unless it is used, replaced, expired or its user is switched off.
-
-    A tenant's invitation is dead too once the account has rights beyond that tenant: its admin knows the secret.
-    """
+    """A tenant's invitation is dead too once the account has rights beyond that tenant: its admin knows the secret."""
     link = AccessLink.objects.select_related("user").filter(link_hash=token_hash(secret)).first()
     if link is None or not link.usable or not link.user.is_active:
         return None
@@ -113,7 +100,6 @@ def live_link(secret: str) -> AccessLink | None:
 
 
 def only_invited_to(user: User, tenant_id: int) -> bool:
-    """Whether this account was not used yet, and belongs to this tenant and to nothing else."""
     if user.has_usable_password() or user.last_login or user.platform_role or user.is_superuser:
         return False
     tenants = set(Membership.objects.filter(user=user).values_list("tenant_id", flat=True))
@@ -121,14 +107,12 @@ def only_invited_to(user: User, tenant_id: int) -> bool:
 
 
 def never_used_invited_by(user_id: int) -> QuerySet[User]:
-    """Active accounts that this one invited and that have not been used in any way."""
     invited = User.objects.filter(invited_by=user_id, is_active=True, last_login=None)
     unused = invited.filter(password__startswith=UNUSABLE_PASSWORD_PREFIX)
     return unused.exclude(Exists(ApiToken.objects.filter(user=OuterRef("pk"))))
 
 
 def visible_users(access: Access) -> QuerySet[User]:
-    """All accounts for who sees everything; for an admin of a tenant those who belong to it; else none."""
     users = User.objects.all()
     if access.everything:
         return users
@@ -140,23 +124,19 @@ def names_in_sight(access: Access) -> frozenset[str]:
 
 
 def users_listed(access: Access) -> QuerySet[User]:
-    """Visible accounts with ``tenants_count`` and ``invited``: whether a link of theirs can still be used."""
     links = AccessLink.objects.filter(AccessLink.LIVE, user=OuterRef("pk"), expires_at__gt=Now())
     return visible_users(access).annotate(tenants_count=Count("memberships"), invited=Exists(links))
 
 
 def users_with_memberships(access: Access) -> QuerySet[User]:
-    """Listed accounts, each with those of its memberships that the caller sees."""
     return users_listed(access).prefetch_related(Prefetch("memberships", queryset=visible_memberships(access)))
 
 
 def memberships_of(user: User) -> list[Membership]:
-    """The tenants of an account, for a reader who may see that account."""
     return list(Membership.objects.filter(user=user).select_related("tenant").order_by("tenant__slug")[:200])
 
 
 def only_admin_who_signs_in(user: User) -> bool:
-    """Whether the platform would be left without an admin who can sign in."""
     if not user.is_platform_admin:
         return False
     others = User.objects.filter(is_active=True, platform_role=PlatformRole.ADMIN).exclude(pk=user.pk)
@@ -174,7 +154,6 @@ def user_by_name(username: str) -> User | None:
 
 
 def usernames() -> list[str]:
-    """The names of all accounts, for messages to an operator."""
     return list(User.objects.order_by("username").values_list("username", flat=True))
 
 
@@ -207,7 +186,6 @@ def visible_memberships(access: Access) -> QuerySet[Membership]:
 
 
 def members_of(tenant: Tenant, access: Access) -> QuerySet[Membership]:
-    """The members of a tenant of the caller; ``invited``: their invitation waits to be used."""
     links = AccessLink.objects.filter(AccessLink.LIVE, user=OuterRef("user"), expires_at__gt=Now())
     return visible_memberships(access).filter(tenant=tenant).annotate(invited=Exists(links))
 
@@ -231,7 +209,6 @@ def all_tokens(user: User | None = None) -> QuerySet[ApiToken]:
 
 
 def tokens_like(wanted: str) -> list[ApiToken]:
-    """Tokens of this id, or that begin so; for an operator."""
     if wanted.isascii() and wanted.isdigit() and len(wanted) < 19:
         return list(all_tokens().filter(pk=int(wanted)))
     return list(all_tokens().filter(prefix__startswith=wanted[:PREFIX_LENGTH]))[:5] if len(wanted) > 5 else []

@@ -1,12 +1,4 @@
-"""How often a sign-in may be tried: by address, by address and account, by account, and in all.
-
-The counting is allauth's (`ACCOUNT_RATE_LIMITS`, in Redis, each try counted before its password is looked at, and taken
-back where it was right). What is added here is that no address can lock others out:
-
-* failures at one account count for the address that they come from; a limit over all addresses never closes the
-  account, it only asks each address for a pause between two of its own tries;
-* the limit in all lets through who has signed in to the account from the same address in the last 30 days.
-"""
+"""allauth counts; here no address locks others out: failures at an account count for the address they come from."""
 
 import hashlib
 import time
@@ -26,8 +18,6 @@ KNOWN_SECONDS = 30 * 24 * 3600
 
 @dataclass
 class Try:
-    """One try, counted: what it used of which limit, and the limit that refused it."""
-
     used: list[Any] = field(default_factory=list)
     refused: str = ""
     wait: int = 0
@@ -63,14 +53,12 @@ def remember(request: HttpRequest, name: str) -> None:
 
 
 def counted_change(request: HttpRequest) -> Try:
-    """Count a try at the present password of the reader's own account."""
     made = Try()
     _take(made, request, "change_password", None)
     return made
 
 
 def seconds_to_wait(request: HttpRequest, action: str, key: str | None = None) -> int:
-    """How long until the limits of ``action`` let one more try through; at least one second."""
     now, wait = time.time(), 1.0
     for rate in ratelimit.get_rates(app=APP, action=action):
         history = cache.get(ratelimit.get_cache_key(request, app=APP, action=action, rate=rate, key=key), [])

@@ -1,5 +1,3 @@
-"""May those who listen to events go on: for all of them at once, since hundreds may listen."""
-
 import hashlib
 from collections import defaultdict
 from collections.abc import Collection
@@ -33,8 +31,6 @@ NAMED_TO = {
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """Who listens: an account, by a session or by a token (one of the two is empty)."""
-
     user_id: int
     session_key: str = ""
     token_hash: str = ""
@@ -94,7 +90,6 @@ def standings(callers: Collection[Caller]) -> dict[Caller, str]:
 
 
 def access_of_caller(caller: Caller) -> Access | None:
-    """The rights of a caller now; None when the account or the token is good no longer. Two queries."""
     if not caller.token_hash:
         user = User.objects.filter(pk=caller.user_id, is_active=True).first()
         return access_of(user) if user is not None else None

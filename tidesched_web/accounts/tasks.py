@@ -1,5 +1,3 @@
-"""Celery tasks of accounts."""
-
 from celery import shared_task
 from django.core.cache import cache
 
@@ -10,7 +8,6 @@ CLEAR_SECONDS = 3600
 
 @shared_task(name="accounts.record_rest", queue="work", expires=60)
 def record_rest() -> None:
-    """Write the sign-ins that were only counted; now and then drop sessions that are over."""
     sign_ins.record_rest()
     if cache.add("clear_sessions", 1, CLEAR_SECONDS):
         sessions.clear_expired()

@@ -14,7 +14,6 @@ PREFIX_LENGTH = 12
 
 
 def new_token() -> str:
-    """A fresh token; recognisable by secret scanners from its first letters."""
     return f"tide_{secrets.token_urlsafe(32)}"
 
 
@@ -29,7 +28,6 @@ def token_hash(token: str) -> str:
 
 
 def parse_scopes(words: Iterable[str]) -> list[str]:
-    """Known scopes without repetition, in the order of `Scope`; an unknown one is named with the known ones."""
     wanted = set(words)
     unknown = sorted(wanted.difference(Scope.values))
     if unknown:
@@ -45,7 +43,6 @@ def parse_scopes(words: Iterable[str]) -> list[str]:
 
 
 def parse_lifetime(text: str) -> dt.timedelta:
-    """A life time such as ``90d``, ``12h``, ``30m`` or ``2w``."""
     match = re.fullmatch(r"([1-9][0-9]{0,5})([mhdw])", text.strip())
     if not match:
         raise DomainError.for_field(

@@ -1,5 +1,3 @@
-"""Who calls: a bearer token, or the session of a signed-in browser (with its CSRF token on writes)."""
-
 from typing import Any
 
 from django.middleware.csrf import CsrfViewMiddleware
@@ -36,8 +34,6 @@ class _CsrfCheck(CsrfViewMiddleware):
 
 
 class BrowserAuthentication(BaseAuthentication):
-    """The console's own session."""
-
     def authenticate(self, request: Request) -> tuple[User, None] | None:
         browser = request._request  # noqa: SLF001, the framework's own way to the session's user
         user = getattr(browser, "user", None)
@@ -54,8 +50,6 @@ class BrowserAuthentication(BaseAuthentication):
 
 
 class BearerScheme(OpenApiAuthenticationExtension):
-    """How the OpenAPI document describes tokens."""
-
     target_class = BearerAuthentication
     name = "token"
 
@@ -64,8 +58,6 @@ class BearerScheme(OpenApiAuthenticationExtension):
 
 
 class BrowserScheme(OpenApiAuthenticationExtension):
-    """How the OpenAPI document describes the browser's session."""
-
     target_class = BrowserAuthentication
     name = "session"
 

@@ -1,5 +1,3 @@
-"""Query parameters of lists: typed, and strict: an unknown parameter is an error, never ignored."""
-
 import datetime as dt
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -18,7 +16,6 @@ from tidesched_web.common.permissions import Access
 
 
 def refuse_unknown(request: Request, known: Iterable[str]) -> None:
-    """Answer an unknown parameter with the list of the known ones; one that is there twice is none of them either."""
     names = sorted(set(known))
     for name, values in request.query_params.lists():
         if name not in names:
@@ -33,10 +30,7 @@ def refuse_unknown(request: Request, known: Iterable[str]) -> None:
 
 
 class ReferenceFilter(django_filters.CharFilter):
-    """Another object by its id, or by its slug or name. Joins, and so asks no query of its own.
-
-    ``among``: the objects that a caller sees; a name of none of them is an error instead of an empty list.
-    """
+    """Joins, and asks no query of its own. A name of none of ``among`` is an error, not an empty list."""
 
     def __init__(
         self,
@@ -88,8 +82,6 @@ class _UtcField(django_filters.fields.IsoDateTimeField):
 
 
 class TimeFilter(django_filters.IsoDateTimeFilter):
-    """Moments from one on (``gte``), or before one (``lt``)."""
-
     field_class = _UtcField
 
     def __init__(self, *, lookup_expr: str, **kwargs: Any) -> None:
@@ -103,8 +95,6 @@ def _is_id(value: str) -> bool:
 
 
 class IdFilter(django_filters.NumberFilter):
-    """A whole number that a column of ids can hold."""
-
     field_class = forms.IntegerField
 
     def __init__(self, *args: Any, label: str, **kwargs: Any) -> None:
@@ -112,7 +102,6 @@ class IdFilter(django_filters.NumberFilter):
         extend_schema_field({"type": "integer", "minimum": 0, "maximum": 2**63 - 1, "description": label})(self)
 
     def get_max_validator(self) -> None:
-        """The bounds are those of the field."""
         return
 
 
@@ -127,8 +116,6 @@ class TextFilter(django_filters.CharFilter):
 
 
 class _OneOfField(django_filters.fields.ChoiceField):
-    """Says of a value that is none of the known ones which these are."""
-
     def validate(self, value: Any) -> None:
         if value not in self.empty_values and not self.valid_value(value):
             known = [str(code) for code, _label in self.choices if code != ""]
@@ -139,8 +126,6 @@ class _OneOfField(django_filters.fields.ChoiceField):
 
 
 class OneOf(django_filters.ChoiceFilter):
-    """One of the values that the column can have, case and all; the document lists them."""
-
     field_class = _OneOfField
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -148,7 +133,6 @@ class OneOf(django_filters.ChoiceFilter):
 
 
 def codes(known: Iterable[Any]) -> list[tuple[str, str]]:
-    """Choices of codes that have no label of their own."""
     return [(str(code), str(code)) for code in known]
 
 
@@ -174,10 +158,7 @@ class YesNoFilter(django_filters.BooleanFilter):
 
 
 class StrictBackend(DjangoFilterBackend):
-    """Runs the view's filter set; a value that does not parse is an error with the name of its parameter.
-
-    A request builds only the filters that it names: the others would let every row through.
-    """
+    """A request builds only the filters that it names: the others would let every row through."""
 
     def get_filterset(self, request: Request, queryset: QuerySet[Any], view: Any) -> Any:
         kind = self.get_filterset_class(view, queryset)

@@ -1,5 +1,3 @@
-"""``Idempotency-Key`` on POST: the same key and body get the first answer again, whatever happened to it."""
-
 import functools
 import hashlib
 import json
@@ -37,11 +35,7 @@ def key_of(request: Request) -> str | None:
 
 
 def idempotent(method: Callable[..., Response], *, waits: bool = False) -> Callable[..., Response]:
-    """Wrap a POST handler. Only an answer of success is kept: a refused request may be corrected and sent again.
-
-    The answer is kept in the transaction of what was done, so neither is there without the other, whenever the process
-    or the database ends. ``waits``: the handler waits for a worker, which sees only what is committed.
-    """
+    """The answer is kept in the act's transaction, unless it ``waits`` for a worker, which sees what is committed."""
 
     @functools.wraps(method)
     def answer(view: Any, request: Request, *args: Any, **kwargs: Any) -> Response:

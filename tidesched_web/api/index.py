@@ -1,5 +1,3 @@
-"""What stands at /api/v1/ itself: where everything is."""
-
 from collections.abc import Sequence
 from typing import ClassVar
 

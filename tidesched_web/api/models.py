@@ -1,13 +1,8 @@
-"""Answers that were given to requests with an Idempotency-Key."""
-
 from django.db import models
 
 
 class StoredAnswer(models.Model):
-    """One request with an ``Idempotency-Key``: in flight until ``status`` is set, then what was answered.
-
-    The body is encrypted: the answer to `POST /tokens/` holds a token, and nothing else keeps one.
-    """
+    """In flight until ``status`` is set. The body is encrypted: the answer to `POST /tokens/` holds a token."""
 
     caller = models.CharField(max_length=80)
     key = models.CharField(max_length=200)

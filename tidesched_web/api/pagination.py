@@ -1,5 +1,3 @@
-"""Keyset paging by id: ``?cursor=&limit=`` → ``{results, next, previous}``; a page costs the same at any depth."""
-
 import base64
 import binascii
 from typing import Any
@@ -32,8 +30,6 @@ def _decode(cursor: str) -> tuple[str, int]:
 
 
 class KeysetPagination(BasePagination):
-    """Orders by the id; a view says with ``newest_first`` which way."""
-
     def paginate_queryset(self, queryset: Any, request: Request, view: Any = None) -> list[Any]:
         """One page. A row more than asked for tells whether there is another page."""
         self.request, self.count, limit = request, self._count(queryset, request), self._limit(request)

@@ -1,5 +1,3 @@
-"""Request bodies: JSON whose texts can be stored, and merge patches."""
-
 import codecs
 import sys
 from collections.abc import Mapping

@@ -53,7 +53,6 @@ _FRAMEWORK_CODES: tuple[tuple[type[Exception], str], ...] = (
 
 
 def document(error: DomainError, instance: str) -> dict[str, Any]:
-    """The problem document of ``error`` for the request at path ``instance``."""
     return {
         "type": _TYPE + error.code.replace("_", "-"),
         "title": HTTPStatus(error.status).phrase,
@@ -67,7 +66,6 @@ def document(error: DomainError, instance: str) -> dict[str, Any]:
 
 
 def answer(error: DomainError, request: HttpRequest, headers: dict[str, str] | None = None) -> HttpResponse:
-    """A finished response, for places outside the framework's views."""
     return JsonResponse(
         document(error, request.path), status=int(error.status), content_type=CONTENT_TYPE, headers=headers
     )
@@ -75,13 +73,11 @@ def answer(error: DomainError, request: HttpRequest, headers: dict[str, str] | N
 
 @csrf_exempt  # what is not there needs no token
 def unknown_address(request: HttpRequest, **_: Any) -> HttpResponse:
-    """An address below /api/ that no route knows."""
     hint = "" if request.path.endswith("/") else " Addresses of this API end with a slash."
     return answer(DomainError("not_found", f"There is nothing at {request.path}.{hint}"), request)
 
 
 def handle(exception: Exception, context: dict[str, Any]) -> Response:
-    """The framework's exception handler. An unforeseen exception is logged and says nothing of itself."""
     set_rollback()
     request: HttpRequest = context["request"]
     error = as_domain_error(exception)
@@ -101,7 +97,6 @@ def handle(exception: Exception, context: dict[str, Any]) -> Response:
 
 
 def unforeseen(exception: BaseException | None, request: HttpRequest) -> DomainError:
-    """What is said of an exception that no code expected: a database or Redis that is away, or an error of ours."""
     if isinstance(exception, AWAY):
         text = "The database or Redis does not answer at the moment"
         return DomainError("unavailable", f"{text}. {IN_DOUBT}" if in_doubt(request.method) else f"{text}; try again.")
@@ -109,7 +104,6 @@ def unforeseen(exception: BaseException | None, request: HttpRequest) -> DomainE
 
 
 def throttled(limit: int) -> DomainError:
-    """What is said to a caller who made more requests in a minute than one may."""
     text = f"One caller may make {limit} requests a minute; wait as long as Retry-After says."
     return DomainError("throttled", text, {"limit": limit})
 
@@ -120,12 +114,10 @@ def in_doubt(method: str | None) -> bool:
 
 
 def database_away() -> DomainError:
-    """What is said to a request that is refused before it begins."""
     return DomainError("unavailable", "The database does not answer at the moment. Nothing was changed; try again.")
 
 
 def too_slow(method: str, seconds: float) -> DomainError:
-    """What is said to a request whose answer is waited for no longer."""
     text = f"There was no answer within {seconds:g} seconds."
     return DomainError("unavailable", f"{text} {IN_DOUBT}" if in_doubt(method) else f"{text} Try again.")
 

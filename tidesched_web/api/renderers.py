@@ -1,5 +1,3 @@
-"""JSON by orjson: several times as fast as the standard library on long lists."""
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -1,8 +1,7 @@
-"""The OpenAPI document, and the page that shows it. What the document says stands in `document/`."""
-
 import copy
 from typing import Any, cast
 
+from django.conf import settings
 from django.http import HttpResponse
 from django.utils.cache import get_conditional_response, patch_vary_headers
 from drf_spectacular.utils import extend_schema
@@ -11,19 +10,23 @@ from rest_framework.permissions import AllowAny
 from rest_framework.renderers import BaseRenderer
 from rest_framework.request import Request
 
+from tidesched_web.accounts.models import SCOPE_WORDS
 from tidesched_web.api.document import examples, refusals, request_forms, shared_parts, stream
-from tidesched_web.api.document.introduction import INTRODUCTION
 from tidesched_web.api.document.served import document, served
 from tidesched_web.api.filters import refuse_unknown
 from tidesched_web.api.v1.serializers import json_shapes, tree_shapes
 from tidesched_web.api.v1.serializers.connections import CONNECTION_WAYS
 from tidesched_web.common.errors import DomainError
 
+_SCOPES = "\n".join(f"| `{scope}` | {words} |" for scope, words in SCOPE_WORDS.items())
+_TEXT = (settings.BASE_DIR / "templates" / "api" / "introduction.md").read_text(encoding="utf-8")
+INTRODUCTION = _TEXT.replace("@SCOPES@", _SCOPES)
+
+
 COMPONENTS = {**json_shapes.COMPONENTS, **tree_shapes.COMPONENTS, "Problem": refusals.PROBLEM}
 
 
 def complete(result: dict[str, Any], **_: Any) -> dict[str, Any]:
-    """Add what belongs to no single view: introduction, groups, refusals, the stream and the examples."""
     result["info"]["description"] = INTRODUCTION
     result["paths"][stream.PATH] = stream.path_item()
     operations = [operation for item in result["paths"].values() for operation in item.values()]

@@ -1,5 +1,3 @@
-"""Keep the answers of requests that carry an Idempotency-Key."""
-
 import datetime as dt
 from collections.abc import Mapping
 
@@ -20,10 +18,7 @@ def caller_of(account: int, token: int | None) -> str:
 
 
 def begin(*, account: int, token: int | None, key: str, request_hash: str) -> StoredAnswer:
-    """Claim ``key`` for this request, or return the row of the request that had it and has ended.
-
-    The unique constraint decides between two that come at once; the loser hears that the other is under way.
-    """
+    """The unique constraint decides between two that come at once; the loser hears that the other is under way."""
     caller = caller_of(account, token)
     now = timezone.now()
     StoredAnswer.objects.filter(started_at__lt=now - KEPT_FOR).delete()
@@ -49,11 +44,7 @@ def finish(answer: StoredAnswer, *, status: int, body: bytes, headers: Mapping[s
 
 
 def abandon(answer: StoredAnswer) -> None:
-    """Forget a request that failed, so that it may be tried again under the same key.
-
-    Where its COMMIT was sent and not answered, it may have succeeded after all; where that is still under way, this
-    waits for it: the row of the answer is a part of that transaction.
-    """
+    """A COMMIT that was sent and not answered may have succeeded; where it is under way, this waits for it."""
     StoredAnswer.objects.filter(pk=answer.pk, status__isnull=True, started_at=answer.started_at).delete()
 
 

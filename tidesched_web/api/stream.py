@@ -1,8 +1,4 @@
-"""Server-sent events: `/api/v1/stream?topics=sessions,gangs`, each names an object that its reader may see.
-
-A page that listens holds no thread and no database connection. `Last-Event-ID` (or `?after=`) goes on where a
-connection broke; what is off the stream by then is simply fetched again by its reader.
-"""
+"""A page that listens holds no thread and no database connection."""
 
 import math
 import re
@@ -40,7 +36,6 @@ _POSITION = re.compile(r"[0-9]{1,19}-[0-9]{1,10}")
 
 
 def _admitted(request: HttpRequest) -> tuple[Caller, str, live.Sight] | None:
-    """Who calls, the rights that they have now and what they see; None for those who may not listen."""
     kind, _space, text = request.headers.get("Authorization", "").partition(" ")
     plain = text.strip()
     if kind.lower() == "bearer" and plain:
@@ -105,7 +100,6 @@ async def stream(request: HttpRequest) -> HttpResponseBase:
 
 
 def _full_words(code: str) -> tuple[int, str]:
-    """The limit that is reached, and the sentence about it."""
     if code == "too_many_streams":
         limit, said = settings.STREAMS_OF_ONE, _("This account has %(limit)d streams open, the most that it may.")
     else:
@@ -128,7 +122,6 @@ def _refused(
 
 
 async def _lines(one: OpenStream, after: str) -> AsyncIterator[bytes]:
-    """The lines of a stream, until it ends: by itself after a while, or because its listener may listen no longer."""
     started = time.monotonic()
     streams = open_streams()
     if full := streams.room_for(one.caller):

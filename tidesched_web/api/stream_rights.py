@@ -1,9 +1,4 @@
-"""The streams that are open now: how many each account has, and whether those who listen still may.
-
-The rights of all listeners are read together every `RIGHTS_SECONDS`, on one thread whose connection is given back
-after each reading. So a stream ends soon after a sign-out, a deactivation, a lost role or a revoked token, and an
-open stream holds no connection. What a listener sees besides (which clusters) is read anew now and then.
-"""
+"""The rights of all listeners are read together every `RIGHTS_SECONDS`, so a stream ends soon after a lost right."""
 
 from __future__ import annotations
 
@@ -49,8 +44,6 @@ def sight_of(access: Access) -> Sight:
 
 
 class OpenStream:
-    """One open stream: who listens, what rights that was granted for, and what it may hear of."""
-
     def __init__(self, caller: Caller, standing: str, sight: Sight, listener: Listener) -> None:
         self.caller, self.standing, self.sight, self.listener = caller, standing, sight, listener
         self.seen_at = time.monotonic()
@@ -63,13 +56,11 @@ class OpenStreams:
         self._watching: asyncio.Task[None] | None = None
 
     def room_for(self, caller: Caller) -> str:
-        """Empty where one more stream of this account may be opened, else which limit is reached."""
         if self._by_account[caller.user_id] >= settings.STREAMS_OF_ONE:
             return "too_many_streams"
         return "unavailable" if len(self._streams) >= settings.STREAMS else ""
 
     def enter(self, stream: OpenStream) -> None:
-        """Count a stream in and look after its rights."""
         self._streams.add(stream)
         self._by_account[stream.caller.user_id] += 1
         if self._watching is None or self._watching.done():
@@ -97,7 +88,8 @@ class OpenStreams:
             except (DatabaseError, PoolTimeout, OSError) as error:
                 _log.warning("the rights of open streams cannot be read: %s", error)
                 if time.monotonic() - checked_at > UNCHECKED_SECONDS:
-                    self._end_all("unreachable")
+                    for stream in list(self._streams):
+                        stream.listener.end("unreachable")
                 continue
             checked_at = time.monotonic()
             for stream in list(self._streams):
@@ -118,13 +110,8 @@ class OpenStreams:
         )
         return list(dict.fromkeys(stream.caller for stream in late))[:SIGHTS_AT_ONCE]
 
-    def _end_all(self, why: str) -> None:
-        for stream in list(self._streams):
-            stream.listener.end(why)
-
 
 def open_streams() -> OpenStreams:
-    """The streams of the running event loop."""
     loop = asyncio.get_running_loop()
     return _all.setdefault(loop, OpenStreams())
 

@@ -1,5 +1,3 @@
-"""How many requests a caller may make: a fixed window of a minute, counted in Redis with one command."""
-
 import logging
 import time
 from typing import Any
@@ -19,22 +17,13 @@ _log = logging.getLogger(__name__)
 
 
 class CallerThrottled(Throttled):
-    """A caller has made ``limit`` requests in this minute."""
-
     def __init__(self, wait: float, limit: int) -> None:
         super().__init__(wait)
         self.limit = limit
 
 
 class CallerThrottle(BaseThrottle):
-    """One window for each user, one for each address that is not signed in."""
-
     def allow_request(self, request: Request, view: Any) -> bool:
-        """Count the request in.
-
-        Raises:
-            CallerThrottled: with the limit, which the framework's own exception does not know.
-        """
         if request.user and request.user.is_authenticated:
             limit = settings.API_REQUESTS_PER_MINUTE
             waits = _waits(f"u{request.user.pk}", limit)

@@ -1,5 +1,3 @@
-"""The addresses below /api/v1/."""
-
 from django.urls import include, path
 from rest_framework.routers import SimpleRouter
 

@@ -1,5 +1,3 @@
-"""What every endpoint shares: rights, scopes, strict parameters, ETag."""
-
 from http import HTTPStatus
 from typing import Any, ClassVar, TypeAlias, cast
 
@@ -32,11 +30,7 @@ Documents: TypeAlias = list[dict[str, Any]]
 
 
 class ScopedView(APIView):
-    """A view that knows its caller's rights.
-
-    ``scopes``: any one of these lets a token in; ``write_scopes`` stand in their place where something is written.
-    ``act_scopes``: what the writes of a view ask for once they have found their object; the document names them.
-    """
+    """Any one of ``scopes`` (``write_scopes`` for writes) lets a token in; ``act_scopes``: of the object found."""
 
     scopes: ClassVar[tuple[str, ...]]
     write_scopes: ClassVar[tuple[str, ...]] = ()
@@ -61,7 +55,6 @@ class ScopedView(APIView):
             self._refuse_after_rights(request, fault)
 
     def check_head(self, request: Request, *, writes: bool) -> None:
-        """Refuse what is wrong with a request before anything of it is done: its parameters, and its key."""
         refuse_unknown(request, self.allowed_parameters(writes=writes))
         if writes:
             is_dry_run(request)
@@ -69,11 +62,7 @@ class ScopedView(APIView):
             request.data  # noqa: B018 - what a key stands for is the body, which has to be one
 
     def _refuse_after_rights(self, request: Request, fault: DomainError | APIException) -> None:
-        """Put a handler in the place of this request's that refuses it: for want of rights, else for ``fault``.
-
-        What the caller may do is asked where it is done. So the request is handled without what is wrong with it, and
-        all of that is taken back.
-        """
+        """Rights are asked where the act is done: so it is done without what is wrong, and all is taken back."""
         name = str(request.method).lower()
         handler = getattr(self, name)
 
@@ -109,21 +98,17 @@ class ScopedView(APIView):
         return [*super().get_parsers(), *((MergePatchParser(),) if merges else ())]
 
     def allowed_parameters(self, *, writes: bool) -> set[str]:
-        """Names of the query parameters that a read or a write may have; the document names no others."""
         return {*self.known_parameters(), *((DRY_RUN,) if writes and self.write_scopes else ())}
 
     def known_parameters(self) -> set[str]:
         return set()
 
     def document_context(self) -> dict[str, Any]:
-        """What every document needs: the address of the API, and the rights of its reader."""
         base = self.request.build_absolute_uri("/api/v1/") if self.request else "/api/v1/"
         return {"base": base, "access": getattr(self, "access", None)}
 
 
 class ReadView(ScopedView, mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.GenericViewSet[Any]):
-    """List and detail of what `visible` returns; an object out of sight is a 404."""
-
     model: ClassVar[type[Model]]
     newest_first: bool = False
     etag: ClassVar[bool] = False
@@ -132,7 +117,6 @@ class ReadView(ScopedView, mixins.ListModelMixin, mixins.RetrieveModelMixin, vie
     lookup_value_converter = "int"
 
     def visible(self) -> QuerySet[Any]:
-        """Everything that the caller may see, with what the serializer needs."""
         raise NotImplementedError
 
     def get_queryset(self) -> QuerySet[Any]:
@@ -154,7 +138,6 @@ class ReadView(ScopedView, mixins.ListModelMixin, mixins.RetrieveModelMixin, vie
         return super().filter_queryset(queryset) if self.action == "list" else queryset
 
     def rows_context(self, rows: Rows) -> dict[str, Any]:
-        """What the serializer needs beside the rows, read once for the whole page."""
         return {}
 
     def list(self, request: Request, *args: Any, **kwargs: Any) -> Response:
@@ -191,7 +174,6 @@ class ReadView(ScopedView, mixins.ListModelMixin, mixins.RetrieveModelMixin, vie
         return list(self.get_serializer_class()(rows, many=True, context=context).data)
 
     def sub_list(self, queryset: QuerySet[Any], serializer: type[Any], *, newest_first: bool = False) -> Response:
-        """A page of a sub-resource, such as the pods of a gang: in the order in which its rows were written."""
         self.newest_first = newest_first
         rows = self.paginate_queryset(queryset) or []
         return self.get_paginated_response(serializer(rows, many=True, context=self.get_serializer_context()).data)

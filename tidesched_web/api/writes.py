@@ -1,5 +1,3 @@
-"""What every write shares: `If-Match`, `?dry_run=true`, `Idempotency-Key`, and what a refused deletion lists."""
-
 import functools
 import re
 from collections.abc import Callable
@@ -46,7 +44,6 @@ DRY_RUN_PARAMETER = OpenApiParameter(
 
 
 def expected_version(request: Request, *, needed: bool = False) -> int | None:
-    """The version that the caller looked at, from ``If-Match``; ``*`` is any."""
     text = request.headers.get("If-Match")
     if text is None and needed:
         raise DomainError("precondition_required", "If-Match is needed here: send the ETag of what you looked at.")
@@ -66,7 +63,6 @@ def is_dry_run(request: Request) -> bool:
 
 
 def true_or_false(request: Request, name: str, *, default: bool) -> bool:
-    """A parameter that switches something; anything but a boolean is an error."""
     text = request.query_params.get(name, str(default)).lower()
     if text not in ("true", "false", "1", "0"):
         raise DomainError.for_field(f"/{name}", f"{text[:80]!r}: true or false is meant.")
@@ -74,10 +70,7 @@ def true_or_false(request: Request, name: str, *, default: bool) -> bool:
 
 
 def write(method: Callable[..., Response]) -> Callable[..., Response]:
-    """Wrap a handler that writes: with ``dry_run`` all that it wrote is taken back, tasks and events with it.
-
-    A POST that is no dry run also keeps its answer under its ``Idempotency-Key``.
-    """
+    """With ``dry_run`` all that it wrote is taken back, tasks and events with it."""
     kept = idempotent(method)
 
     @functools.wraps(method)

@@ -1,8 +1,4 @@
-"""All tables of the audit log as one file, so that an outsider can verify them without this installation.
-
-A line is one row: ``table`` says of which, the other members are its columns. Bytes are text, or base64 under
-``…_base64`` where they are no text. The rows of entries come after all others, by chain and place.
-"""
+"""A line is a row of ``table``; bytes are text, else base64 under ``…_base64``. Entries come last, by chain."""
 
 import base64
 import datetime as dt
@@ -22,11 +18,7 @@ _LEFT_OUT = {"private_key", "encrypted_with"}
 
 
 def pages() -> Iterator[bytes]:
-    """The file, some lines at a time: no query stays open between two of them.
-
-    Writers may go on meanwhile. The ends of the chains stand there as they were before the entries were read (``head``)
-    and as they were afterwards (``end``): the entries have to reach the first, and must not go beyond the second.
-    """
+    """The entries have to reach the ends from before (``head``), and not go beyond those after (``end``)."""
     yield b"".join(
         [
             *_rows("key", selectors.signing_keys()),

@@ -1,5 +1,3 @@
-"""The bytes over which an audit entry's hash is taken: RFC 8785 (JSON Canonicalization Scheme)."""
-
 import datetime as dt
 import enum
 import hashlib

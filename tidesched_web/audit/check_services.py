@@ -1,5 +1,3 @@
-"""Keep what verifications of the chains have found, and do those that a person asked for."""
-
 import datetime as dt
 from dataclasses import dataclass
 
@@ -19,8 +17,6 @@ AT_ONCE = 300
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What came of asking: chains that were checked there and then, and those that a worker will check."""
-
     done: list[ChainReport]
     waiting: list[str]
 
@@ -66,7 +62,6 @@ def check(chain: str, held: Trust) -> ChainReport:
 
 
 def check_due() -> list[ChainReport]:
-    """Verify what was asked for, and each chain once a day."""
     edge = timezone.now() - CHECK_EVERY
     held, checks = trust(), chain_checks()
     old = [

@@ -1,5 +1,3 @@
-"""What a verification can find wrong with a chain: kind, place and a sentence."""
-
 import enum
 from dataclasses import dataclass, field
 
@@ -29,8 +27,6 @@ class Kind(enum.StrEnum):
 
 @dataclass(frozen=True)
 class Finding:
-    """One thing that is wrong, at entry ``seq`` of the chain."""
-
     seq: int
     kind: Kind
     text: str
@@ -38,8 +34,6 @@ class Finding:
 
 @dataclass(frozen=True)
 class ChainReport:
-    """What became of one chain: how many entries hold, and all that was found."""
-
     chain: str
     checked: int
     first_seq: int

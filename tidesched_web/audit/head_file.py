@@ -1,7 +1,4 @@
-"""The head file: every signed head, a line each, in a place that the database's owner does not reach.
-
-`AUDIT_HEADS_FILE` names one that the installation itself goes on writing; pages and commands hand out copies.
-"""
+"""The head file: every signed head, a line each, in a place that the database's owner does not reach."""
 
 import json
 import os
@@ -30,19 +27,16 @@ def line(head: SignedHead, publics: dict[str, str]) -> bytes:
 
 
 def lines() -> Iterator[bytes]:
-    """The whole file, the oldest head first."""
     publics = public_keys()
     for head in signed_heads().order_by("id").iterator(chunk_size=500):
         yield line(head, publics)
 
 
 def own() -> Path | None:
-    """The file that this installation goes on writing, if it has one."""
     return Path(settings.AUDIT_HEADS_FILE) if settings.AUDIT_HEADS_FILE else None
 
 
 def add(heads: Iterable[SignedHead]) -> None:
-    """Add new heads to this installation's own file; the first time all that there are."""
     path, made = own(), list(heads)
     if path is None or not made:
         return

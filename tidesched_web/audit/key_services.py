@@ -1,5 +1,3 @@
-"""The keys that sign the audit log: the one that signs now, and those that a verification may trust."""
-
 import json
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -26,7 +24,6 @@ _ready: dict[str, Signer] = {}
 
 
 def signing_key() -> SigningKey:
-    """The key that signs now; made on first use."""
     key = SigningKey.objects.order_by("-number").first()
     if key is None:
         # Two first users: the unique number lets one of the two keys in, and both sign with that one.
@@ -36,7 +33,6 @@ def signing_key() -> SigningKey:
 
 
 def made(number: int) -> SigningKey:
-    """A new key that is not stored yet."""
     private = signing.new_private_key()
     public = signing.public_key_of(private)
     cipher, key = encrypt(private)
@@ -67,11 +63,7 @@ def _endorsement_holds(key: SigningKey, publics: dict[str, str]) -> bool:
 
 
 def trusted_keys(pinned: Iterable[str] = ()) -> dict[str, str]:
-    """The public key of each key id that a signature may be of.
-
-    Pinned ones, and those that a trusted key has endorsed. Without a pin: those whose private half this installation
-    can decrypt with ``TIDESCHED_KEYS``, which cannot be forged with the database alone.
-    """
+    """Pinned ones and those they endorse; without a pin those whose private half ``TIDESCHED_KEYS`` decrypts."""
     trusted = {signing.key_id_of(public): public for public in pinned}
     stored = list(SigningKey.objects.order_by("number"))
     if not trusted:

@@ -1,5 +1,3 @@
-"""The append-only, hash-chained record of who did what."""
-
 from django.contrib.postgres.indexes import GinIndex, OpClass
 from django.db import models
 from django.utils.translation import gettext_lazy as _
@@ -19,12 +17,7 @@ class AuditHead(models.Model):
 
 
 class AuditEntry(models.Model):
-    """One entry of a chain. Partitioned by ``at``; never updated, never deleted row by row.
-
-    ``payload`` holds the canonical bytes (RFC 8785) over which ``hash`` was taken; the columns repeat them for search.
-    ``signature`` is made when the entry is written (empty before recipe 2). The actor is text, kind and number, so an
-    entry outlives the account. ``id`` is the number under which people see the entry; it is hashed as well.
-    """
+    """``hash`` is over ``payload``, its canonical bytes; the columns repeat them for search."""
 
     id = models.BigAutoField(primary_key=True)
     chain = models.CharField(max_length=80)
@@ -68,11 +61,7 @@ class AuditEntry(models.Model):
 
 
 class SigningKey(models.Model):
-    """An Ed25519 key that signs entries, heads and segments: the newest signs, every one verifies.
-
-    The private half is encrypted with ``TIDESCHED_KEYS``, which the database does not hold. ``endorsement`` is the
-    key's number and public half, signed by the key before it: who trusts that one may trust this one.
-    """
+    """``endorsement``: signed by the key before it. ``TIDESCHED_KEYS`` encrypts the private half."""
 
     number = models.PositiveIntegerField(unique=True)
     key_id = models.CharField(max_length=16, unique=True)
@@ -92,11 +81,7 @@ class SigningKey(models.Model):
 
 
 class SignedHead(models.Model):
-    """Where a chain ended at a moment, signed: a chain that is written anew contradicts it.
-
-    ``number`` counts the heads of a chain; a statement also holds the digest of the one before it. Heads of recipe 1
-    have neither.
-    """
+    """A statement has the number of the head and the digest of the one before it; those of recipe 1 neither."""
 
     chain = models.CharField(max_length=80)
     number = models.PositiveIntegerField(null=True)
@@ -116,10 +101,7 @@ class SignedHead(models.Model):
 
 
 class Segment(models.Model):
-    """A closed stretch of one chain. Exported, it may be dropped; what comes after it starts at its signed end.
-
-    ``sha256`` is that of the exported file: the canonical bytes of its entries, a line each.
-    """
+    """A closed stretch of one chain; dropped, what comes after it starts at its signed end. ``sha256``: of its file."""
 
     chain = models.CharField(max_length=80)
     first_seq = models.PositiveBigIntegerField()
@@ -162,8 +144,6 @@ class Segment(models.Model):
 
 
 class ChainCheck(models.Model):
-    """The newest verification of a chain: what was asked for, and what came of it."""
-
     chain = models.CharField(max_length=80, primary_key=True)
     requested_at = models.DateTimeField(null=True)
     requested_by = models.CharField(max_length=200, blank=True)

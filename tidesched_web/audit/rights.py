@@ -1,5 +1,3 @@
-"""What the application's role may do with the tables of the audit log: append, and move the ends of the chains."""
-
 from tidesched_web.audit.models import AuditEntry, AuditHead, Segment, SignedHead, SigningKey
 from tidesched_web.common.database_roles import Rights, may_change
 

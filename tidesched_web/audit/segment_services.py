@@ -1,5 +1,3 @@
-"""Seal stretches of the chains, mark them exported, and drop them: the only way in which entries leave the log."""
-
 import datetime as dt
 import hashlib
 import json
@@ -38,7 +36,6 @@ def _lines(segment: Segment) -> Iterator[bytes]:
 
 @transaction.atomic
 def seal(*, before: dt.datetime, actor: str, reason: str = "") -> list[Segment]:
-    """Close one segment in each chain over its entries older than ``before`` that are in no segment yet."""
     now = timezone.now()
     before = min(before, now - YOUNGEST)
     made = [
@@ -97,7 +94,6 @@ def _seal_chain(chain: str, before: dt.datetime, now: dt.datetime, actor: str) -
 
 @transaction.atomic
 def mark_exported(*, segment: Segment, actor: str) -> bool:
-    """Say that the file of a segment was handed out whole; False = it had been before."""
     row = lock_row(Segment, segment.pk)
     if row.exported_at is not None:
         return False
@@ -110,10 +106,7 @@ def mark_exported(*, segment: Segment, actor: str) -> bool:
 
 @transaction.atomic
 def drop(*, segment: Segment, actor: str, reason: str) -> Segment:
-    """Let the entries of an exported segment go; the chain then starts at the segment's signed end.
-
-    The rows themselves go with the next `purge`.
-    """
+    """The chain then starts at the segment's signed end; the rows themselves go with the next `purge`."""
     if not reason.strip():
         raise DomainError("reason_required", "Say why: the reason goes into the audit log.")
     row = lock_row(Segment, segment.pk)
@@ -139,7 +132,6 @@ def _mark(segment: Segment, verb: str, at: dt.datetime) -> tuple[bytes, str]:
 
 
 def sign_early_marks(segment: Segment) -> bool:
-    """Sign that a segment of recipe 1 was exported, and dropped; False = its marks are signed."""
     if segment.export_signature or json.loads(bytes(segment.statement))["recipe"] != 1 or not segment.exported_at:
         return False
     segment.export_statement, segment.export_signature = _mark(segment, "export", segment.exported_at)
@@ -169,10 +161,7 @@ def _record(segment: Segment, verb: str, actor: str, reason: str) -> None:
 
 
 def purge() -> int:
-    """Remove the entries of dropped segments; returns how many rows, or whole partitions, went.
-
-    Safe to run at any time. A function of the schema's owner does it: the application's role deletes no entry.
-    """
+    """Safe at any time. A function of the schema's owner does it: the application's role deletes no entry."""
     with connection.cursor() as cursor:
         cursor.execute("SELECT tidesched_purge_audit()")
         return int(cursor.fetchone()[0])

@@ -1,5 +1,3 @@
-"""Read the audit log."""
-
 import datetime as dt
 from collections.abc import Iterator
 from typing import Any
@@ -24,7 +22,6 @@ def visible_entries(access: Access) -> QuerySet[AuditEntry]:
 
 
 def has_entry(access: Access, pk: int) -> bool:
-    """Whether the log has this entry within the reader's sight."""
     return visible_entries(access).filter(pk=pk).exists()
 
 
@@ -33,12 +30,10 @@ def touching(entries: QuerySet[AuditEntry], tenant_id: int) -> QuerySet[AuditEnt
 
 
 def newest_about(object_type: str, object_id: object, limit: int) -> list[AuditEntry]:
-    """The newest entries about one object, the newest first, for a service that asks who wrote something into it."""
     return list(AuditEntry.objects.filter(object_type=object_type, object_id=str(object_id)).order_by("-id")[:limit])
 
 
 def neighbours(entries: QuerySet[AuditEntry], entry: AuditEntry) -> tuple[AuditEntry | None, AuditEntry | None]:
-    """The entries before and after ``entry`` among ``entries``, by id."""
     earlier = entries.filter(pk__lt=entry.pk).order_by("-id").first()
     later = entries.filter(pk__gt=entry.pk).order_by("id").first()
     return earlier, later
@@ -77,7 +72,6 @@ def has_accounts() -> bool:
 
 
 def some_entries(chain: str, *, after: tuple[int, int], limit: int) -> list[AuditEntry]:
-    """The next entries of a chain by place, behind the place and number of the last one that was read."""
     seq, number = after
     rest = AuditEntry.objects.filter(chain=chain, seq__gte=seq).exclude(seq=seq, pk__lte=number)
     return list(rest.order_by("seq", "id")[:limit])
@@ -88,12 +82,10 @@ def head_rows() -> QuerySet[AuditHead]:
 
 
 def anchor_of(chain: str) -> Segment | None:
-    """The newest dropped segment of a chain: what is kept follows its end."""
     return Segment.objects.filter(chain=chain, dropped_at__isnull=False).order_by("-last_seq").first()
 
 
 def signing_keys() -> QuerySet[SigningKey]:
-    """All keys, the one that signs now last."""
     return SigningKey.objects.all()
 
 
@@ -115,7 +107,6 @@ def chain_checks() -> dict[str, ChainCheck]:
 
 
 def waiting_checks() -> list[str]:
-    """Chains whose verification was asked for and has not been done."""
     return list(
         ChainCheck.objects.filter(requested_at__isnull=False).order_by("requested_at").values_list("chain", flat=True)
     )
@@ -143,6 +134,5 @@ def chains_now() -> list[dict[str, Any]]:
 
 
 def foreign_encryption_keys() -> list[str]:
-    """Ids of encryption keys that signing keys need and this process does not have."""
     used = set(SigningKey.objects.values_list("encrypted_with", flat=True))
     return sorted(used.difference(known_key_ids())) if used else []

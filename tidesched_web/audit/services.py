@@ -1,5 +1,3 @@
-"""Append to the audit log. The only writer of its entries; they are never changed afterwards."""
-
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
@@ -58,10 +56,7 @@ def append(
     before: Mapping[str, Any] | None = None,
     after: Mapping[str, Any] | None = None,
 ) -> AuditEntry:
-    """Add one entry at the end of ``chain``, in the transaction of the change that it records.
-
-    Call it last: from here to the commit everybody else who appends to this chain waits (``common.locking``).
-    """
+    """Call it last: from here to the commit everybody else who appends to this chain waits (``common.locking``)."""
     fact = Fact(action, object_type, object_id, object_label, tenant_ids, before, after)
     return append_all([fact], chain=chain, actor=actor, cluster_id=cluster_id, reason=reason)[0]
 
@@ -70,7 +65,6 @@ def append(
 def append_all(
     facts: Iterable[Fact], *, chain: str, actor: str, cluster_id: int | None = None, reason: str = ""
 ) -> list[AuditEntry]:
-    """Add entries at the end of ``chain`` in their order, all of one act. As `append`, call it last."""
     context, who = request_context.current(), actor_of(actor)
     shared = {
         "actor": who[:200],
@@ -149,7 +143,6 @@ def _bound(column: str, value: Any) -> Any:
 
 
 def _more_numbers(count: int) -> list[int]:
-    """Numbers for the entries behind the first, whose own came with the head."""
     if not count:
         return []
     with connection.cursor() as cursor:

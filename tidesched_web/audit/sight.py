@@ -1,5 +1,3 @@
-"""What a reader who does not see everything does not get of an entry."""
-
 from collections.abc import Collection, Iterable, Iterator
 from typing import Any
 
@@ -13,12 +11,10 @@ Queues = Collection[tuple[int, str]]
 
 
 def tenants_shown(entry: AuditEntry, access: Access) -> list[int]:
-    """Of the tenants that it touches those that the reader sees."""
     return [tenant for tenant in entry.tenant_ids if access.everything or tenant in access.tenant_ids]
 
 
 def clusters_named(entries: Iterable[AuditEntry]) -> set[int]:
-    """The clusters whose queues the states of these entries name: which of them are the reader's has to be asked."""
     return {entry.cluster_id for entry in entries if entry.cluster_id is not None and any(_queues_of(entry))}
 
 
@@ -34,9 +30,7 @@ def _queues_of(entry: AuditEntry) -> Iterator[str]:
 
 
 def content_hidden(entry: AuditEntry, access: Access, own_queues: Queues) -> bool:
-    """Whether before and after stay hidden: the entry also touches another tenant, or names a queue that is
-    not the reader's (one of the platform's own has no tenant that the entry could touch).
-    """
+    """It also touches another tenant, or names a queue of the platform's own, which has no tenant to touch."""
     if access.everything:
         return False
     return not access.sees_all_of(entry.tenant_ids) or any(
@@ -45,9 +39,7 @@ def content_hidden(entry: AuditEntry, access: Access, own_queues: Queues) -> boo
 
 
 def after_shown(entry: AuditEntry, access: Access, own_queues: Queues) -> dict[str, Any] | None:
-    """What the reader may see of the state after. Gangs that came into question in a reclaim may be of any tenant: the
-    entry does not touch their tenants.
-    """
+    """Gangs that came into question in a reclaim may be of any tenant: the entry does not touch their tenants."""
     if content_hidden(entry, access, own_queues):
         return None
     if not entry.after or entry.object_type != "reclaim" or access.everything:

@@ -1,5 +1,3 @@
-"""What was signed of a chain beside its entries: heads in the table, heads from outside, and segments."""
-
 import datetime as dt
 import hashlib
 from collections.abc import Iterator, Mapping
@@ -17,15 +15,11 @@ _LATEST = dt.timedelta(hours=2)
 
 @dataclass(frozen=True)
 class Trust:
-    """What a verification holds the chains against: public keys by their id, and heads from outside by chain."""
-
     keys: Mapping[str, str]
     heads: Mapping[str, list[dict[str, Any]]] = field(default_factory=dict)
 
 
 class SignedEvidence:
-    """The signed heads and segments of one chain, asked for as the walk goes by."""
-
     def __init__(self, chain: str, held: Trust) -> None:
         self.chain, self.keys, self.held = chain, held.keys, 0
         self.anchor = selectors.anchor_of(chain)
@@ -39,7 +33,6 @@ class SignedEvidence:
 
     @property
     def newest(self) -> int:
-        """The last entry that anything signed speaks of."""
         return max((0, *self._head_at, *self._outside_at, *self._segment_at))
 
     @property
@@ -49,7 +42,6 @@ class SignedEvidence:
         return max(early, default=0)
 
     def at(self, seq: int, hash_: str) -> Finding | None:
-        """Whether what was signed of entry ``seq`` agrees with the hash that it has now."""
         if head := self._head_at.get(seq):
             said = bytes(head.statement)
             if found := self._signed(seq, f"the signed head at entry {seq}", head.key_id, said, head.signature):
@@ -82,7 +74,6 @@ class SignedEvidence:
                 return
 
     def segment_findings(self) -> Iterator[Finding]:
-        """Whether each segment is what was sealed, and what left the log had been exported."""
         seq, prev = 1, ""
         for segment in self._segments:
             if found := self._segment_problem(segment):
@@ -117,7 +108,6 @@ class SignedEvidence:
         return Finding(first, Kind.NOT_EXPORTED, f"{name} was dropped, and no signature says that it was exported")
 
     def _marked(self, segment: Segment, verb: str) -> bool:
-        """Whether it is signed that the segment was exported, or dropped."""
         text, signature = bytes(getattr(segment, f"{verb}_statement")), getattr(segment, f"{verb}_signature")
         if not text:
             return False
@@ -152,5 +142,4 @@ class SignedEvidence:
             yield Finding(seq, Kind.HEADS_MISSING, f"no head was signed for the hour of entry {seq}")
 
     def _signed_since(self) -> int:
-        """Heads that were signed while the walk was under way."""
         return selectors.signed_heads(self.chain).count() - len(self._heads)

@@ -1,5 +1,3 @@
-"""Ed25519 over canonical bytes: what a signature of the audit log says, and whether it holds. Asks no database."""
-
 import datetime as dt
 import hashlib
 from typing import Any
@@ -17,7 +15,6 @@ def new_private_key() -> bytes:
 
 
 def public_key_of(private_key: bytes) -> str:
-    """The public half, in hexadecimal."""
     return Ed25519PrivateKey.from_private_bytes(private_key).public_key().public_bytes_raw().hex()
 
 
@@ -27,7 +24,6 @@ def key_id_of(public_key: str) -> str:
 
 
 def statement(kind: str, **facts: Any) -> bytes:
-    """What is signed: the recipe, the kind and the facts, as canonical bytes."""
     return canonical_bytes({"recipe": RECIPE, "kind": kind, **facts})
 
 
@@ -50,7 +46,6 @@ def sign(private_key: bytes, message: bytes) -> str:
 
 
 def holds(public_key: str, message: bytes, signature: str) -> bool:
-    """Whether ``signature`` was made over ``message`` with the private half of ``public_key``."""
     try:
         Ed25519PublicKey.from_public_bytes(bytes.fromhex(public_key)).verify(bytes.fromhex(signature), message)
     except (InvalidSignature, ValueError):

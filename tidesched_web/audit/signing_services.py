@@ -1,5 +1,3 @@
-"""New keys that sign the audit log, and the heads that are signed each hour."""
-
 import datetime as dt
 import hashlib
 import logging
@@ -20,7 +18,6 @@ _log = logging.getLogger(__name__)
 
 @transaction.atomic
 def new_signing_key(*, actor: str, reason: str = "") -> SigningKey:
-    """Sign with a new key from now on, endorsed by the old one, which goes on verifying what it signed."""
     before = key_services.signing_key()
     signer = key_services.signer(before.key_id)
     key = key_services.made(before.number + 1)
@@ -88,10 +85,7 @@ def _sign_head(chain: str, now: dt.datetime) -> SignedHead | None:
 
 
 def vouch_for_early_entries() -> int:
-    """Sign, once, what was written before each entry was signed: ends of chains, and segments that have left.
-
-    A chain whose newest entry is unsigned gets a head of recipe 1, which no later step makes.
-    """
+    """A chain whose newest entry is unsigned gets a head of recipe 1, which no later step makes."""
     now, done = timezone.now(), 0
     for head in AuditHead.objects.filter(seq__gt=0).order_by("chain"):
         last = AuditEntry.objects.filter(chain=head.chain, seq=head.seq, signature="").first()
@@ -113,7 +107,6 @@ def vouch_for_early_entries() -> int:
 
 
 def encrypt_signing_keys_anew() -> int:
-    """Encrypt every signing key with the first of ``TIDESCHED_KEYS``; returns how many were not."""
     stale = SigningKey.objects.exclude(encrypted_with=known_key_ids()[0])
     for key in stale:
         key.private_key, key.encrypted_with = encrypt(decrypt(bytes(key.private_key), key.encrypted_with))

@@ -1,4 +1,4 @@
-"""Celery tasks of the audit log. Each looks at the rows and does what is due; it may run twice, or late."""
+"""Each task looks at the rows and does what is due; it may run twice, or late."""
 
 import logging
 
@@ -19,7 +19,6 @@ def check_chains() -> None:
 
 @shared_task(name="audit.keep", queue="work", expires=60)
 def keep() -> None:
-    """Sign the heads that are due, remove what was dropped, verify what was asked for."""
     try:
         signing_services.sign_heads()
     except DomainError as error:  # the key that encrypts the signing key is not there

@@ -1,5 +1,3 @@
-"""Check chains of the audit log from their stored bytes. docs/audit.md says what this can show, and what it cannot."""
-
 from collections.abc import Iterable, Iterator
 from itertools import groupby
 from pathlib import Path
@@ -22,7 +20,6 @@ _SINCE_RECIPE_2 = ("id", "actor_kind", "actor_id")
 
 
 def trust(*, pinned: Iterable[str] = (), heads: Path | None = None) -> Trust:
-    """What to hold the chains against: keys, and heads from outside. By default what the settings name."""
     path = heads or head_file.own()
     known: dict[str, list[dict[str, Any]]] = {}
     if path is not None and (heads is not None or path.exists()):
@@ -32,7 +29,6 @@ def trust(*, pinned: Iterable[str] = (), heads: Path | None = None) -> Trust:
 
 
 def chains(held: Trust) -> list[str]:
-    """Every chain that anything speaks of: heads, entries, signed heads, segments, and the heads from outside."""
     return sorted({*selectors.chain_names(), *held.heads})
 
 
@@ -47,10 +43,7 @@ def verify_all(held: Trust | None = None) -> list[ChainReport]:
 
 
 def verify_chain(chain: str, held: Trust | None = None) -> ChainReport:
-    """Walk one chain from its anchor to its head.
-
-    The anchor is the beginning, or the signed end of the newest segment that was dropped.
-    """
+    """From the beginning, or the signed end of the newest segment that was dropped, to its head."""
     held = held or trust()
     while True:
         walk = _Walk(chain, held)
@@ -73,7 +66,6 @@ class _Walk:
         self.hash_at_head = self.prev if self.before and self.before.seq == self.seq - 1 else None
 
     def report(self) -> ChainReport:
-        """All that is wrong, what stands in the way of the walk first."""
         found = [*self.evidence.outside_findings(), *self.evidence.segment_findings()]
         broken = next(self._entries(), None)
         if broken is not None:
@@ -146,7 +138,6 @@ class _Walk:
         return None
 
     def _ends(self) -> Iterator[Finding]:
-        """Whether the chain ends where its head says."""
         last, after = self.seq - 1, selectors.chain_heads().get(self.chain)
         beyond = self.evidence.newest
         if (self.before is not None and self.before.seq > last) or beyond > last:

@@ -1,5 +1,3 @@
-"""Which addresses a cluster may have: its credentials are sent there with every request."""
-
 from django.utils.translation import gettext as _
 
 from tidesched_web.clusters.kubernetes.connection import BadConnection, check_server
@@ -8,11 +6,7 @@ from tidesched_web.common.errors import DomainError
 
 
 def checked_address(text: str, *, simulated: bool) -> str:
-    """The address of an API server in one form, as an admin gives it.
-
-    Unlike a kubeconfig from elsewhere, an admin may name this machine; the simulated cluster may be reached by http on
-    another host, since its token opens nothing else.
-    """
+    """An admin may name this machine, and a simulated cluster by http elsewhere: its token opens nothing else."""
     try:
         return check_server(text, path="/api_url", loopback=True, plain=simulated)
     except BadConnection as error:

@@ -1,5 +1,3 @@
-"""The three ways in which a person says how a cluster is reached, read into one value."""
-
 from dataclasses import dataclass, field
 
 from django.utils.translation import gettext as _
@@ -17,8 +15,6 @@ from tidesched_web.common.sentences import listed
 
 @dataclass(frozen=True)
 class Offered:
-    """A connection as it was given, checked as far as that goes without asking the cluster."""
-
     kind: ConnectionKind
     connection: Connection
     facts: Facts
@@ -28,11 +24,7 @@ class Offered:
 
 
 def by_kubeconfig(text: str, *, context: str = "") -> Offered:
-    """Read a kubeconfig: the named context, else its current one, else its only one.
-
-    Raises:
-        DomainError: ``invalid`` at ``/kubeconfig`` or ``/context``.
-    """
+    """The named context, else the current one, else the only one."""
     try:
         contexts, current = contexts_of(text)
         chosen = context or current or (contexts[0] if len(contexts) == 1 else "")
@@ -59,11 +51,6 @@ def by_kubeconfig(text: str, *, context: str = "") -> Offered:
 
 
 def by_token(*, api_url: str, token: str, ca_certificate: str = "", tls_server_name: str = "") -> Offered:
-    """Address, authority and token of a service account.
-
-    Raises:
-        DomainError: ``invalid`` at the field.
-    """
     address, token = checked_address(api_url, simulated=False), token.strip()
     if not token:
         raise DomainError.for_field("/token", _("A token is needed."))

@@ -1,5 +1,3 @@
-"""Connection tests that a caller may see, and what the newest one says of a cluster."""
-
 from typing import Any
 
 from django.db.models import Q, QuerySet
@@ -28,7 +26,6 @@ def running_test(cluster: Cluster) -> ConnectionTest | None:
 
 
 def _tests(cluster: Cluster) -> QuerySet[ConnectionTest]:
-    """The finished tests of the connection that the cluster has now, the newest first."""
     rows = ConnectionTest.objects.filter(cluster=cluster, finished_at__isnull=False)
     return rows.exclude(offer=True, taken_at__isnull=True).order_by("-id")
 
@@ -56,11 +53,9 @@ def volcano_runs(cluster: Cluster) -> bool | None:
 
 
 def other_installation(cluster: Cluster) -> bool:
-    """Whether the newest test found another installation that schedules this cluster."""
     test = newest_test(cluster)
     return test is not None and any(one["code"] == "other_installation" for one in test.findings)
 
 
 def reached_clusters() -> QuerySet[Cluster]:
-    """Clusters that TideSched talks to: all but the disconnected ones."""
     return Cluster.objects.filter(disconnected_at__isnull=True)

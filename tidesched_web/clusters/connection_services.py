@@ -1,5 +1,3 @@
-"""Connecting, testing, replacing and cutting the connections of clusters. Secrets go in and never come out."""
-
 import datetime as dt
 from typing import Any
 
@@ -51,7 +49,6 @@ def _put(row: SealedConnection, offered: Offered) -> None:
 
 
 def about(row: SealedConnection) -> dict[str, Any]:
-    """What the audit log says of a connection: nothing of it is secret."""
     return {
         "api_url": row.api_url,
         "kind": row.connection_kind,
@@ -85,7 +82,6 @@ def offer(
 
 @transaction.atomic
 def choose_context(*, test: ConnectionTest, context: str, actor: str, owner_id: int | None) -> ConnectionTest:
-    """The same file with another of its contexts, as an offer of its own."""
     text = kubeconfig_of(test)
     if not test.open_offer or not text:
         raise DomainError("conflict", _("This connection cannot be taken any more: give it again."))
@@ -124,11 +120,7 @@ def note_findings(*, test: ConnectionTest, percent: int, findings: list[dict[str
 def connect(
     *, test: ConnectionTest, name: str, actor: str, reason: str, slug: str = "", accept: bool = False
 ) -> Cluster:
-    """Make a cluster of an offer that was tested, with the founding policy as its first one.
-
-    Sessions run under it at once; in mode schedule they send nothing until a person has released it. ``accept``: the
-    person has read what is missing.
-    """
+    """In mode schedule nothing is sent until a person has released the policy. ``accept``: findings were read."""
     from tidesched_web.engine.demo import FOUNDING_POLICY  # the engine is heavy: only this service needs it here
 
     reason = need_reason(reason)
@@ -151,7 +143,6 @@ def connect(
 
 @transaction.atomic
 def replace(*, test: ConnectionTest, actor: str, reason: str, accept: bool = False) -> Cluster:
-    """Let a cluster be reached by an offer that was tested; this is also how a disconnected one comes back."""
     reason = need_reason(reason)
     if test.cluster_id is None:
         raise DomainError("conflict", _("This connection is not one of a cluster."))
@@ -228,7 +219,6 @@ def _taken(test: ConnectionTest, *, accept: bool) -> ConnectionTest:
 
 
 def _copy(test: ConnectionTest, cluster: Cluster, actor: str) -> None:
-    """The offer's connection; the file that it was read from is left behind."""
     for column in _COLUMNS:
         setattr(cluster, column, getattr(test, column))
     if test.connection_kind == ConnectionKind.IN_CLUSTER:

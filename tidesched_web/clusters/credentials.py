@@ -1,4 +1,4 @@
-"""Credentials of clusters: encrypted at rest, never returned, never logged."""
+"""Encrypted at rest, never returned, never logged."""
 
 from typing import Any
 
@@ -27,22 +27,14 @@ def _secrets(row: SealedConnection) -> dict[str, str]:
 
 
 def bearer_token(row: SealedConnection) -> str:
-    """The token for the cluster's API server; empty where it needs none."""
     return _secrets(row).get("token", "")
 
 
 def kubeconfig_of(row: SealedConnection) -> str:
-    """The file that an offer was read from, so that another of its contexts can be chosen; else empty."""
     return _secrets(row).get("kubeconfig", "")
 
 
 def connection_of(row: SealedConnection) -> Connection:
-    """What a client needs to reach the cluster, secrets included.
-
-    Raises:
-        BadConnection: it is this process's own pod's cluster, and this process is in no pod.
-        DomainError: ``undecryptable``, its secrets were made with a key that this process does not have.
-    """
     if row.connection_kind == ConnectionKind.IN_CLUSTER:
         return in_cluster_connection()
     secrets = _secrets(row)
@@ -57,7 +49,6 @@ def connection_of(row: SealedConnection) -> Connection:
 
 
 def seal(row: SealedConnection, token: str = "", **more: str) -> None:
-    """Put the secrets into ``row``, encrypted; the caller saves."""
     held: dict[str, Any] = {name: text for name, text in {"token": token, **more}.items() if text}
     if held:
         row.credentials, row.credentials_key_id = encrypt(orjson.dumps(held))
@@ -66,5 +57,4 @@ def seal(row: SealedConnection, token: str = "", **more: str) -> None:
 
 
 def seal_anew(row: SealedConnection) -> None:
-    """Encrypt the same secrets with the key that encrypts now; the caller saves."""
     seal(row, **_secrets(row))

@@ -1,5 +1,3 @@
-"""Findings of the connection test as sentences, and what helps."""
-
 import datetime as dt
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
@@ -227,12 +225,10 @@ def _filled(finding: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def sentence(finding: Mapping[str, Any]) -> str:
-    """What was found, in the reader's language."""
     return str(WORDS[finding["code"]][0]) % _filled(finding)
 
 
 def helps(finding: Mapping[str, Any], mode: str) -> str:
-    """What helps; empty where nothing has to be done."""
     if finding["level"] in ("good", "note") and finding["code"] != "no_end":
         return ""
     return str(_HELP_IN_MODE.get((finding["code"], mode)) or WORDS[finding["code"]][1])
@@ -251,7 +247,6 @@ def _need_of(values: Mapping[str, Any]) -> Need | None:
 
 
 def grants(findings: Iterable[Mapping[str, Any]], mode: str) -> str:
-    """The manifest that grants what is missing; empty where nothing is."""
     all_findings = list(findings)
     missing = [one["values"] for one in all_findings if one["code"] == "verb_missing"]
     pairs = [(need, values["verb"]) for values in missing if (need := _need_of(values)) is not None]

@@ -1,5 +1,3 @@
-"""Clusters, their policy, their nodes and the card types on them."""
-
 from __future__ import annotations
 
 import datetime as dt
@@ -54,11 +52,7 @@ class SealedConnection(models.Model):
 
 
 class Cluster(Versioned, SealedConnection):
-    """One Kubernetes cluster (or the built-in simulated one).
-
-    The clock is a property of the cluster: ``now = clock_anchor + (wall - clock_wall_anchor) * clock_rate``; a real
-    cluster has rate 1 and no anchors.
-    """
+    """``now = clock_anchor + (wall - clock_wall_anchor) * clock_rate``; a real cluster has rate 1 and no anchors."""
 
     name = models.CharField(max_length=120, unique=True)
     slug = models.SlugField(max_length=63, unique=True)
@@ -117,7 +111,6 @@ class Cluster(Versioned, SealedConnection):
         return list(dict.fromkeys([*self.scheduler_names, *others]))
 
     def clock(self, wall: dt.datetime | None = None) -> dt.datetime:
-        """The cluster's own time at the moment ``wall``."""
         wall = wall or timezone.now()
         if self.clock_anchor is None or self.clock_wall_anchor is None:
             return wall
@@ -125,12 +118,7 @@ class Cluster(Versioned, SealedConnection):
 
 
 class ConnectionTest(SealedConnection):
-    """One look at whether a cluster can be reached and lets TideSched do what a mode needs.
-
-    A test of a stored cluster uses the cluster's connection. An **offer** has one of its own: it is tried before
-    anything is saved, and its secrets are gone once it is taken or an hour has passed. ``contexts`` are those of its
-    kubeconfig.
-    """
+    """An **offer** has a connection of its own, whose secrets are gone once it is taken or an hour has passed."""
 
     cluster = models.ForeignKey(Cluster, on_delete=models.CASCADE, null=True, related_name="connection_tests")
     offer = models.BooleanField(default=False)
@@ -159,7 +147,6 @@ class ConnectionTest(SealedConnection):
 
     @property
     def verdict(self) -> str:
-        """``running``, or the worst of its findings: ``good``, ``warning``, ``failed``."""
         if self.finished_at is None:
             return "running"
         levels = self.levels()
@@ -167,7 +154,6 @@ class ConnectionTest(SealedConnection):
 
     @property
     def open_offer(self) -> bool:
-        """It can still be taken."""
         has_secrets = bool(self.credentials) or self.connection_kind == ConnectionKind.IN_CLUSTER
         return self.offer and self.taken_at is None and has_secrets
 

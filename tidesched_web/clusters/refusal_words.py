@@ -1,7 +1,4 @@
-"""What is said of connection data that cannot be used, in the reader's language.
-
-The adapter knows no languages: it says these sentences as they stand here, with places for names and values.
-"""
+"""The adapter knows no languages: it says these sentences as they stand here, with places for names and values."""
 
 from collections.abc import Mapping
 
@@ -48,7 +45,6 @@ SAID = (
 
 
 def filled(said: str, values: Mapping[str, str]) -> str:
-    """One of these sentences in the reader's language."""
     found = gettext(said)
     return found % values if values else found
 

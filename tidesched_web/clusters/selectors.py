@@ -1,8 +1,3 @@
-"""Clusters, nodes, card types and policies that a caller may see.
-
-A member sees the clusters where a tenant of theirs has a queue, and what stands in them.
-"""
-
 from collections.abc import Iterable, Mapping, Sequence
 
 from django.db.models import Count, Exists, OuterRef, Q, QuerySet, Subquery
@@ -34,7 +29,6 @@ def visible_card_types(access: Access) -> QuerySet[CardType]:
 
 
 def card_names(cluster: Cluster) -> list[str]:
-    """The names of the card types of a cluster that the caller sees. One query."""
     return list(CardType.objects.filter(cluster=cluster).order_by("name").values_list("name", flat=True))
 
 
@@ -66,18 +60,12 @@ def _says_not_ready() -> Q:
 
 
 def nodes_in_state(nodes: QuerySet[Node], state: str) -> QuerySet[Node]:
-    """Those that are ``ready``, ``not_ready`` or ``closed``: one that is both of the last two is not ready."""
     if state == "not_ready":
         return nodes.filter(_says_not_ready())
     return nodes.filter(~_says_not_ready(), unschedulable=state == "closed")
 
 
 def with_troubles(nodes: QuerySet[Node], cluster: Cluster) -> QuerySet[Node]:
-    """Each row also has how many nodes of the cluster are not ready, and how many others are closed.
-
-    Annotations ``nodes_not_ready`` and ``nodes_closed``, counted once in the same query.
-    """
-
     def number(found: Q) -> Coalesce:
         here = Node.objects.filter(found, cluster=cluster, gone_at__isnull=True).order_by()
         return Coalesce(Subquery(here.values("cluster").annotate(n=Count("pk")).values("n")), 0)
@@ -95,8 +83,7 @@ def ruling_policy(cluster: Cluster) -> PolicyRevision | None:
 
 
 def newest_usable(revisions: Iterable[PolicyRevision]) -> PolicyRevision | None:
-    """The first that a session can run under: a plugin that a stored one names may be gone by now. The first valid one
-    where no session could run at all."""
+    """A plugin that a stored one names may be gone: then the first valid one."""
     from tidesched_web.engine.policy_check import outline  # the engine is heavy
 
     valid = [one for one in revisions if one.valid]

@@ -1,5 +1,3 @@
-"""Write clusters: create, mode, policy, pause. Each write is audited in its own transaction."""
-
 import datetime as dt
 import re
 from collections.abc import Mapping
@@ -213,11 +211,6 @@ def _check_settings(row: Cluster) -> None:
 
 
 def require_newest_policy(cluster: Cluster, version: int | None) -> PolicyRevision | None:
-    """The newest revision of a cluster's policy. ``version``: the number that the caller looked at.
-
-    Raises:
-        DomainError: ``stale`` (412) with the present ETag where it is another one.
-    """
     newest = PolicyRevision.objects.filter(cluster=cluster).order_by("-number").first()
     number = newest.number if newest else 0
     if version is not None and version != number:
@@ -236,12 +229,7 @@ def set_policy(
     released: bool = False,
     version: int | None = None,
 ) -> PolicyRevision:
-    """Store a policy text as the next revision; the same text as the newest one changes nothing.
-
-    A text that no session could run under is refused and the last good one goes on ruling. ``version`` is the number
-    of the newest revision that the author looked at. ``released`` says that no dry run need be seen first: right
-    for the first policy of a new cluster only.
-    """
+    """A refused text leaves the last good one ruling. ``released``: right for a new cluster's first policy only."""
     from tidesched_web.engine.bridge import policy_problem  # the engine is heavy: only this service needs it here
 
     lock_row(Cluster, cluster.pk)
@@ -359,10 +347,7 @@ def ensure_card_type(
 
 
 def note_clock(*, cluster: Cluster, virtual: dt.datetime, wall: dt.datetime, rate: float) -> bool:
-    """Follow a simulated cluster's clock, which stands still while it is down; False where the row had it right.
-
-    A measurement, not an intent: it is not audited and counts no version.
-    """
+    """A measurement, not an intent: it is not audited and counts no version. False where the row had it right."""
     off = abs((cluster.clock(wall) - virtual).total_seconds())
     if cluster.clock_rate == rate and off <= max(1.0, rate / 2):
         return False

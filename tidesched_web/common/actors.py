@@ -25,7 +25,6 @@ class Actor(str):
     id: str
 
     def __new__(cls, name: str, kind: ActorKind, id: object = "") -> Self:  # noqa: A002 - the word of the recipe
-        """Make the actor ``name``; ``id`` is written as text."""
         made = super().__new__(cls, name)
         made.kind, made.id = kind, str(id)
         return made

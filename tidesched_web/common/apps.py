@@ -1,5 +1,3 @@
-"""What every process that loads Django needs."""
-
 from importlib import import_module
 
 from django.apps import AppConfig

@@ -18,14 +18,7 @@ class OutOfCalendar(ValueError):
 
 
 def in_calendar(moment: dt.datetime, written: str = "") -> dt.datetime:
-    """The moment in UTC: the database takes no zone that is 16 hours or more away from it.
-
-    Args:
-        moment: with its zone. written: as it was sent, for the sentence.
-
-    Raises:
-        OutOfCalendar: the year, as written, is none of these.
-    """
+    """In UTC: the database takes no zone that is 16 hours or more away from it. ``written``: as it was sent."""
     if not FIRST_YEAR <= moment.year <= LAST_YEAR:
         said = _("“%(value)s” lies in no year from %(first)d to %(last)d.")
         value = Shown(written or moment.isoformat())

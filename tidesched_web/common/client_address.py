@@ -1,13 +1,4 @@
-"""Whose address a request comes from: the one place that reads ``X-Forwarded-For``, and the only one that believes it.
-
-Limits, the audit log and the log lines all ask here. A header that any client can write is worth
-something only where a proxy of the installation's own wrote its last part:
-
-* nothing is set: the peer of the connection is the client, and the header is ignored;
-* ``TRUSTED_PROXIES`` (addresses and networks): where the peer is one of them, the header is read from the right, and
-  the first hop that is not one of them is the client;
-* ``BEHIND_PROXY`` alone: the peer is the proxy, so the client is the last hop.
-"""
+"""The one place that reads ``X-Forwarded-For``: any client may write it, so only a trusted proxy's part is believed."""
 
 import ipaddress
 from collections.abc import Iterable
@@ -17,13 +8,11 @@ from django.conf import settings
 
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
-LONGEST = 64
 
 
 def client_address(peer: str, forwarded: Iterable[str]) -> str:
-    """The client of a request from ``peer`` with these ``X-Forwarded-For`` headers, in their order."""
     if not from_proxy(peer):
-        return peer[:LONGEST]
+        return peer
     proxies = _networks(tuple(settings.TRUSTED_PROXIES))
     for hop in reversed([hop for header in forwarded for hop in header.split(",")]):
         address = _address(hop)
@@ -31,7 +20,7 @@ def client_address(peer: str, forwarded: Iterable[str]) -> str:
             break
         if not proxies or not _one_of(address, proxies):
             return str(address)
-    return peer[:LONGEST]
+    return peer
 
 
 @lru_cache(maxsize=4096)
@@ -44,7 +33,6 @@ def counted_as(address: str) -> str:
 
 
 def from_proxy(peer: str) -> bool:
-    """Whether the peer of the connection is a proxy whose headers are believed."""
     proxies = _networks(tuple(settings.TRUSTED_PROXIES))
     if not proxies:
         return bool(settings.BEHIND_PROXY)
@@ -57,7 +45,6 @@ def _one_of(address: Address, networks: tuple[Network, ...]) -> bool:
 
 
 def _address(text: str) -> Address | None:
-    """The address of one hop; some proxies add the port, and IPv6 then stands in brackets."""
     text = text.strip().strip('"')
     if text.startswith("["):
         text = text[1:].partition("]")[0]

@@ -1,5 +1,3 @@
-"""What management commands share: a request that cannot be met is one line on stderr and exit status 2."""
-
 from collections.abc import Callable
 from functools import wraps
 from typing import Any

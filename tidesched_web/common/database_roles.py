@@ -55,16 +55,7 @@ def _address(url: str) -> dict[str, Any]:
 
 
 def grant(restricted: Mapping[str, Rights], functions: tuple[str, ...]) -> bool:
-    """Make the application's role where it is missing and give it its rights, no more; False = all was so.
-
-    ``restricted`` names the tables with fewer rights than `ALL`; partitions get none, they are reached by their parent.
-
-    Raises
-    ------
-    ImproperlyConfigured
-        where the application's role is a superuser, a member of the owner, may make roles or owns tables: its rights
-        have no bounds.
-    """
+    """False = it had its rights, no more. Refused where the role has rights without bounds."""
     ours = _address(settings.DATABASE_URL)
     if not settings.DATABASE_OWNER_URL or ours["USER"] == _address(settings.DATABASE_OWNER_URL)["USER"]:
         return False
@@ -84,7 +75,6 @@ def grant(restricted: Mapping[str, Rights], functions: tuple[str, ...]) -> bool:
 
 
 def may_change(table: str) -> bool:
-    """Whether the role of this process may update or delete rows of ``table``."""
     with connection.cursor() as cursor:
         cursor.execute(
             "SELECT has_table_privilege(%(table)s, 'UPDATE') OR has_table_privilege(%(table)s, 'DELETE')",

@@ -1,8 +1,4 @@
-"""Encryption at rest with the keys of ``TIDESCHED_KEYS``: the first encrypts, every one decrypts.
-
-Each stored secret carries the id of its key, so that a start with foreign keys is noticed before anything is read,
-and a rotation knows what is left to do.
-"""
+"""Encryption at rest with the keys of ``TIDESCHED_KEYS``: the first encrypts, every one decrypts."""
 
 import hashlib
 
@@ -13,7 +9,6 @@ from tidesched_web.common.errors import DomainError
 
 
 def key_id(key: str) -> str:
-    """A name of a key that says nothing about it."""
     return hashlib.sha256(b"tidesched key id\0" + key.encode()).hexdigest()[:12]
 
 
@@ -29,16 +24,12 @@ def known_key_ids() -> list[str]:
 
 
 def encrypt(plain: bytes) -> tuple[bytes, str]:
-    """Return the ciphertext and the id of the key that made it."""
     keys = _keys()
     return Fernet(keys[0]).encrypt(plain), key_id(keys[0])
 
 
 def decrypt(cipher: bytes, made_by: str) -> bytes:
-    """Return the plain bytes.
-
-    Raises `DomainError` ``undecryptable`` where the key is not one of ours; the message names ids, never contents.
-    """
+    """A foreign key is ``undecryptable``; the message names ids, never contents."""
     keys = _keys()
     try:
         return MultiFernet([Fernet(key) for key in keys]).decrypt(bytes(cipher))

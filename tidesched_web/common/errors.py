@@ -1,8 +1,4 @@
-"""The one application error of the host, and the one place that says which HTTP status each code has.
-
-Services raise `DomainError`; the REST API turns it into problem+json (`api.problem_json`), the console into form
-errors. Nothing else decides on a status.
-"""
+"""The one application error of the host, and the one place that says which HTTP status each code has."""
 
 from __future__ import annotations
 
@@ -95,7 +91,6 @@ LONGEST_REASON = 2000
 
 
 def stored_reason(reason: str) -> str:
-    """A reason as it is kept: one that no database holds, or that is no sentence any more, is refused."""
     reason = reason.strip()
     if "\0" in reason or len(reason) > LONGEST_REASON:
         text = _("This has to be a text of at most %(most)d characters.") % {"most": LONGEST_REASON}
@@ -104,7 +99,6 @@ def stored_reason(reason: str) -> str:
 
 
 def need_reason(reason: str) -> str:
-    """A change of intent says why."""
     reason = stored_reason(reason)
     if not reason:
         text = _("Say why: the reason goes into the audit log.")
@@ -112,18 +106,7 @@ def need_reason(reason: str) -> str:
     return reason
 
 
-def too_many(most: int, text: str) -> DomainError:
-    """The refusal; ``text`` says what would be right, and has the number as ``%(limit)d``."""
-    return DomainError("too_many_kept", text % {"limit": most}, {"limit": most})
-
-
 def require_room(rows: QuerySet[Any], most: int, text: str) -> None:
-    """Refuse one more beside ``rows`` where there are ``most`` of them. One query, of so many rows at most.
-
-    Requests at the same moment may each be the last one: there are a few more then, never without end.
-
-    Raises:
-        DomainError: ``too_many_kept`` (409), with ``limit``.
-    """
+    """One query. Requests at the same moment may each be the last one: a few more then, never without end."""
     if rows.order_by()[:most].count() >= most:
-        raise too_many(most, text)
+        raise DomainError("too_many_kept", text % {"limit": most}, {"limit": most})

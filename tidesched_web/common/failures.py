@@ -1,8 +1,4 @@
-"""What is said of an exception outside of the log: its kind in words and a reference that finds it there.
-
-The text of an exception of Django, a driver or Python itself names statements, addresses and files. Our own exceptions
-are written for readers.
-"""
+"""The text of a foreign exception names statements, addresses and files: readers get a reference."""
 
 import logging
 import re
@@ -52,7 +48,6 @@ def _kind(error: BaseException) -> str:
 
 
 def in_words(text: str) -> str:
-    """A stored text in the reader's language, where `described` wrote it or it is one of the above."""
     if text == OUT_OF_TIME:
         return _(OUT_OF_TIME)
     return _DESCRIBED.sub(

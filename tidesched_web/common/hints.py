@@ -1,5 +1,3 @@
-"""What a refusal says of a wrong value: the value itself, cut where it is long, and the known name that is nearest."""
-
 import difflib
 import reprlib
 from collections.abc import Callable, Collection
@@ -34,10 +32,7 @@ class Hints:
         self._left = most
 
     def near(self, name: str, known: Collection[str] | Callable[[], Collection[str]]) -> str | None:
-        """The known name that is spelt most like ``name``; None where none is near or all hints were given.
-
-        ``known`` as a function is called only where a hint is given.
-        """
+        """``known`` as a function is called only where a hint is given."""
         return nearest(name, known() if callable(known) else known) if self.take() else None
 
     def take(self) -> bool:
@@ -59,8 +54,6 @@ def compared(name: str, known: Collection[str], most: int = MOST_COMPARED) -> li
 
 
 class Shown:
-    """A value as a sentence shows it: ``%(value)r`` and ``%(value)s`` of it are short."""
-
     def __init__(self, value: Any) -> None:
         self._value = value
 

@@ -1,9 +1,4 @@
-"""Live events: a Redis Stream of what changed. Pages and platforms fetch the rest themselves.
-
-An event names the object and which part of it changed, never its figures, and says whose the object is: readers
-who could not ask for it hear only that something of the topic has changed.
-The stream is short (`MAX_EVENTS`): a reader whose last id has fallen off simply fetches again.
-"""
+"""Live events: a Redis Stream of what changed, never its figures; pages and platforms fetch the rest themselves."""
 
 import logging
 import time
@@ -31,11 +26,7 @@ EVERYTHING = "*"  # the id of an event that names no object: look again at all o
 
 @dataclass(frozen=True, slots=True)
 class About:
-    """The object of an event: its kind and name, what of it changed, and who may ask for it.
-
-    ``tenants``: whose members see it (empty: the platform's own); None for all who see the cluster. ``person``: the
-    account that it belongs to.
-    """
+    """``tenants``: whose members see it (empty: the platform's own; None: who see the cluster)."""
 
     kind: str
     name: str
@@ -46,8 +37,6 @@ class About:
 
 @dataclass(frozen=True, slots=True)
 class Sight:
-    """What a reader of events may ask for. ``named``: the topics whose objects a token's scopes let it read."""
-
     named: frozenset[str] = frozenset(TOPICS)
     clusters: frozenset[int] = frozenset()
     tenants: frozenset[int] = frozenset()
@@ -56,7 +45,6 @@ class Sight:
     user_id: int | None = None
 
     def of(self, about: About) -> bool:
-        """Whether the reader could ask for the object."""
         if about.person is not None and about.person == self.user_id:
             return True
         if about.tenants is not None:
@@ -66,8 +54,6 @@ class Sight:
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """One change: `position` is the place in the stream (the SSE id)."""
-
     position: str
     topic: str
     id: str
@@ -89,11 +75,7 @@ def publish(
     cluster_id: int | None = None,
     about: About | None = None,
 ) -> bool:
-    """Announce a change after its commit; False when Redis does not answer (pages then find it by polling).
-
-    ``cluster_id`` bounds who hears of it to those who see that cluster; without one every signed-in reader does.
-    ``about`` names the object, for readers who may ask for it.
-    """
+    """After the commit; False when Redis does not answer. Without ``cluster_id`` every signed-in reader hears of it."""
     if topic not in TOPICS:
         raise ValueError(f"unknown topic {topic!r}; one of {', '.join(TOPICS)}")
     fields: dict[str, str] = {"t": topic, "i": str(id), "v": str(version)}

@@ -80,8 +80,6 @@ class Listener:
 
 
 class Hub:
-    """The reader of one event loop. It reads while there is a listener."""
-
     def __init__(self) -> None:
         self.listeners: set[Listener] = set()
         self._recent: deque[Event] = deque(maxlen=MAX_EVENTS)
@@ -89,13 +87,6 @@ class Hub:
         self._started: asyncio.Future[None] | None = None
 
     async def ready(self) -> None:
-        """Wait until the reading has begun.
-
-        Raises
-        ------
-        Unreachable
-            when Redis does not answer.
-        """
         if self._reading is None or self._reading.done():
             self._started = asyncio.get_running_loop().create_future()
             self._reading = asyncio.create_task(self._read(self._started))
@@ -106,13 +97,7 @@ class Hub:
             raise Unreachable from error
 
     async def join(self, listener: Listener, *, after: str) -> None:
-        """Let a stream listen from a place on; what happened between the place and now it gets at once.
-
-        Raises
-        ------
-        Unreachable
-            when Redis does not answer.
-        """
+        """What happened between the place and now it gets at once."""
         await self.ready()
         if after and self._recent and _place(after) <= _place(self._recent[-1].position):
             since = _place(after)
@@ -161,7 +146,6 @@ class Hub:
 
 
 def window_seconds(listeners: int) -> float:
-    """How long events are gathered, by how many streams they go to."""
     return min(WINDOW_MOST_SECONDS, WINDOW_SECONDS * max(1.0, listeners / AT_HALF_A_SECOND))
 
 

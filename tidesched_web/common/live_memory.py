@@ -1,11 +1,4 @@
-"""What many requests read alike, remembered in the web process until an event says that it may have changed.
-
-It works only while the process reads the live events (a page is open somewhere); a change that this process announces
-counts at once, one of another process as soon as its event is read, and after `MOST_SECONDS`, or what the reader says,
-all is read anew. A page that shows what is remembered hears of everything since then: its place in the stream lies
-further back. A person's own change may have been
-made by another web process: pages that follow it read anew for `AFTER_WRITE_SECONDS` (`read_anew`).
-"""
+"""What many requests read alike, kept while the process reads live events, until one says that it may have changed."""
 
 import threading
 import time
@@ -24,7 +17,6 @@ _anew: ContextVar[bool] = ContextVar("tidesched_read_anew", default=False)
 
 @contextmanager
 def read_anew(*, wanted: bool) -> Iterator[None]:
-    """Nothing that is remembered is used in this block, where that is ``wanted``."""
     mark = _anew.set(wanted)
     try:
         yield
@@ -33,8 +25,6 @@ def read_anew(*, wanted: bool) -> Iterator[None]:
 
 
 class Memory:
-    """Values by key, each with the topics whose events end it. ``follows``: whether events are read at the moment."""
-
     def __init__(self) -> None:
         self._kept: dict[Hashable, tuple[float, int, Any]] = {}
         self._changes: Counter[str] = Counter()
@@ -70,11 +60,9 @@ class Memory:
             return found
 
     def used(self) -> bool:
-        """Whether what is remembered may be shown to this reader."""
         return self.follows and not _anew.get()
 
     def forget(self, topics: Iterable[str]) -> None:
-        """Something of these topics has changed."""
         with self._lock:
             self._changes.update(set(topics))
 

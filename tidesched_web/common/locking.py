@@ -27,7 +27,6 @@ def require_transaction() -> None:
 
 
 def lock_tree(cluster_id: int) -> int:
-    """Lock the quota tree of a cluster and return its version; made on first use."""
     require_transaction()
     with connection.cursor() as cursor:
         lock = "SELECT version FROM quota_quotatree WHERE cluster_id = %s FOR UPDATE"
@@ -42,11 +41,7 @@ def lock_tree(cluster_id: int) -> int:
 
 
 def lock_row(model: type[_M], pk: int) -> _M:
-    """Lock one row (step 3) and return it as it is now; its keys stay free for references from other tables.
-
-    Raises:
-        DoesNotExist: it is gone.
-    """
+    """Step 3; its keys stay free for references from other tables."""
     require_transaction()
     return model._base_manager.select_for_update(no_key=True).get(pk=pk)
 

@@ -1,5 +1,3 @@
-"""Base classes and choices that several contexts share; no tables of its own."""
-
 from django.db import models
 from django.utils.translation import gettext_lazy as _
 

@@ -1,8 +1,4 @@
-"""Tables that grow without end are partitioned by time, so that old rows are dropped and never deleted one by one.
-
-Functions of the schema's owner make and drop them (`common.migrations`). A default partition catches rows for which no
-partition was made in time: a missed tick loses nothing.
-"""
+"""Old rows are dropped by partition; a default partition catches what a missed tick made no room for."""
 
 import datetime as dt
 from typing import Any
@@ -14,10 +10,7 @@ from django.utils import timezone
 
 
 class CreatePartitionedModel(migrations.CreateModel):
-    """``CreateModel`` whose table is range-partitioned by ``partition_by``, with key (id, partition_by).
-
-    The id comes from a sequence: identity columns of partitioned tables need PostgreSQL 17.
-    """
+    """The id comes from a sequence: identity columns of partitioned tables need PostgreSQL 17."""
 
     def __init__(self, *args: Any, partition_by: str, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -57,7 +50,6 @@ def _floor(moment: dt.datetime, hours: int) -> dt.datetime:
 
 
 def names(table: str) -> list[str]:
-    """The time partitions of ``table``, the oldest first (without the default one)."""
     with connection.cursor() as cursor:
         cursor.execute(
             "SELECT c.relname FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid "
@@ -68,7 +60,6 @@ def names(table: str) -> list[str]:
 
 
 def ensure(table: str, *, hours: int, ahead: int = 2, now: dt.datetime | None = None) -> list[str]:
-    """Make the partitions of ``table`` for now and the next ``ahead`` spans of ``hours``; returns the new ones."""
     have = set(names(table))
     made = []
     start = _floor(now or timezone.now(), hours)
@@ -92,7 +83,6 @@ def size_bytes(name: str) -> int:
 
 
 def drop_oldest(table: str, *, keep_bytes: int, keep_partitions: int = 2) -> list[str]:
-    """Drop the oldest partitions of ``table`` until the rest is at most ``keep_bytes``; returns their names."""
     present = names(table)
     sizes = {name: size_bytes(name) for name in present}
     total = sum(sizes.values())

@@ -1,5 +1,3 @@
-"""What a caller may see and do, as a value. Which rights a user has is worked out in ``accounts.selectors``."""
-
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
@@ -25,11 +23,9 @@ class Access:
     user_id: int | None = None
 
     def has_scope(self, wanted: Iterable[str]) -> bool:
-        """Whether any one of ``wanted`` is granted; scope ``admin`` holds all others."""
         return self.scopes is None or "admin" in self.scopes or not self.scopes.isdisjoint(wanted)
 
     def sees_all_of(self, tenant_ids: Iterable[int]) -> bool:
-        """Whether all of these tenants are the caller's."""
         return self.everything or self.tenant_ids.issuperset(tenant_ids)
 
 
@@ -43,17 +39,13 @@ def require_scope(access: Access, *wanted: str) -> None:
 
 
 def require_platform_admin(access: Access) -> None:
-    """Refuse everybody but platform admins (with a token: those with scope ``admin``)."""
     if not access.administers:
         raise DomainError("permission_denied", "Only a platform admin may do this.")
     require_scope(access, "admin")
 
 
 def require_admin_of(access: Access, tenant_id: int | None) -> None:
-    """Refuse everybody but the admins of this tenant and of the platform; what has no tenant is the platform's.
-
-    A token needs the scope of what it does besides (the view asks for it).
-    """
+    """A token needs the scope of what it does besides (the view asks for it)."""
     if access.administers or (tenant_id is not None and tenant_id in access.admin_of):
         return
     raise DomainError("permission_denied", "Only an admin of the tenant, or a platform admin, may do this.")

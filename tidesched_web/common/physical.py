@@ -1,5 +1,3 @@
-"""How much of a physical card a card type is: slices and shares are counted as parts of the board they are cut from."""
-
 import re
 from fractions import Fraction
 from functools import cache

@@ -1,5 +1,3 @@
-"""Values of JSON that a client sent: refused where no database or no answer could hold them."""
-
 from typing import Any
 
 from tidesched_web.common.errors import DomainError
@@ -18,13 +16,7 @@ class _Unfit(ValueError):
 
 
 def check_plain(value: Any, at: str = "") -> None:
-    """Refuse NUL, halves of surrogate pairs, numbers beyond 64 bits, too long names and what stands too deep.
-
-    O(size of the value): the pointer is put together once, for what is refused.
-
-    Raises:
-        DomainError: ``invalid`` at the member.
-    """
+    """O(size of the value): the pointer is put together once, for what is refused."""
     path: list[str | int] = []
     try:
         _check(value, path, 0)
@@ -59,6 +51,5 @@ def _check(value: Any, path: list[str | int], length: int) -> None:
 
 
 def _pointer(path: list[str | int]) -> str:
-    """The place as a JSON pointer, cut where it is too long to be read."""
     place = "".join("/" + str(step)[:_SHOWN].replace("~", "~0").replace("/", "~1") for step in path)
     return place if len(place) <= _SHOWN else f"{place[:_SHOWN]}…"

@@ -26,8 +26,6 @@ START_SECONDS = float(env.text("TIDESCHED_START_SECONDS", "120"))
 
 
 class Standing(msgspec.Struct, frozen=True):
-    """An activity that does not move: which one, what it was at, and for how long."""
-
     activity: str
     at: str
     seconds: float
@@ -69,7 +67,6 @@ class Progress:
         self._mine.names = [*self._names(), name]
 
     def end(self, name: str) -> None:
-        """It is over: nothing is expected of it any more."""
         with self._lock:
             self._activities.pop(name, None)
         self._mine.names = [known for known in self._names() if known != name]
@@ -90,11 +87,9 @@ class Progress:
                     activity.moved, activity.at = self._clock(), at or activity.at
 
     def step(self, at: str = "") -> None:
-        """All activities of this thread have moved; ``at`` is what comes now."""
         self.touch(*self._names(), at=at)
 
     def of(self, name: str) -> Standing:
-        """What an activity is at and how long it has not moved; 0 for one that is not known."""
         with self._lock:
             activity = self._activities.get(name)
         if activity is None:
@@ -105,7 +100,6 @@ class Progress:
         return self.of(name).seconds
 
     def standing(self, patience: float = HANG_SECONDS) -> Standing | None:
-        """The activity that has stood still longest, if that is longer than ``patience``."""
         longest = max((self.of(name) for name in list(self._activities)), key=lambda one: one.seconds, default=None)
         return longest if longest and longest.seconds > patience else None
 
@@ -118,11 +112,7 @@ os.register_at_fork(after_in_child=progress.forget)
 
 
 class Reporter(threading.Thread):
-    """Writes the file of this process for as long as the process lives.
-
-    ``excuse`` says which server does not answer, where something stands still: what waits for a server does not hang,
-    nor for a while after its return, while connections are made anew.
-    """
+    """``excuse``: the server that does not answer; what waits for it does not hang, nor soon after its return."""
 
     def __init__(
         self, path: Path | None, role: str, *, of: Progress = progress, excuse: Callable[[], str] = lambda: ""
@@ -138,7 +128,6 @@ class Reporter(threading.Thread):
             time.sleep(WRITE_SECONDS)
 
     def write(self) -> Report:
-        """Look once, and write what there is to say."""
         standing = self._of.standing()
         if standing and self._excuse():
             self._excused_until = time.monotonic() + HANG_SECONDS / 2
@@ -164,13 +153,11 @@ def private_bytes() -> int:
 
 
 def folder() -> Path | None:
-    """Where the processes of this installation, or of this container, write their files; None = nowhere."""
     place = env.text("TIDESCHED_PROGRESS_DIR")
     return Path(place) if place else None
 
 
 def read(path: Path) -> Report | None:
-    """What a process said last; None where it has said nothing that can be read."""
     try:
         return msgspec.json.decode(path.read_bytes(), type=Report)
     except (OSError, msgspec.DecodeError):

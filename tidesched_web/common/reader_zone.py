@@ -1,7 +1,4 @@
-"""The one rule of times on pages: each is in the reader's zone, and that zone is written beside it.
-
-The reader's zone is that of the profile, else the browser's, else UTC (`ReaderMiddleware` makes it the present one).
-"""
+"""Times on pages are in the reader's zone: that of the profile, else the browser's, else UTC (`ReaderMiddleware`)."""
 
 import datetime as dt
 
@@ -10,7 +7,6 @@ from django.utils.translation import gettext as _
 
 
 def zone_name(moment: dt.datetime | None = None) -> str:
-    """The reader's zone at a moment, without one at present: "UTC", "UTC+8", "UTC-3:30"."""
     offset = timezone.localtime(moment).utcoffset() or dt.timedelta()
     hours, minutes = divmod(abs(int(offset.total_seconds())) // 60, 60)
     if not hours and not minutes:

@@ -1,8 +1,4 @@
-"""The cache in Redis, over one pool of connections for the whole process.
-
-Django keeps the pool with the cache object, and under ASGI each request has a cache object of its own: each request
-would open a connection and close it again.
-"""
+"""One pool for the whole process: under ASGI Django's own cache object, and its connections, last one request."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -24,7 +20,6 @@ class Client(django_redis.RedisCacheClient):
     _client: Any
 
     def get_client(self, key: Any = None, *, write: bool = False) -> Any:
-        """The client of the pool, which any thread may use."""
         pool = self._get_connection_pool(write)
         found = _clients.get(id(pool))
         if found is None:

@@ -1,5 +1,3 @@
-"""Who asks, in the words of the audit log: request id and address, carried beside the call instead of through it."""
-
 import re
 import secrets
 from collections.abc import Awaitable, Callable, Iterator, Mapping
@@ -22,8 +20,6 @@ _GIVEN = re.compile(r"[A-Za-z0-9._:-]{8,80}")
 
 @dataclass(frozen=True)
 class RequestContext:
-    """What the audit log says of where an act came from."""
-
     request_id: str = ""
     address: str = ""
 
@@ -33,7 +29,6 @@ _current: ContextVar[RequestContext] = ContextVar("tidesched_request_context", d
 
 
 def current() -> RequestContext:
-    """The context of the request that this code runs for; empty in workers and commands."""
     return _current.get()
 
 
@@ -83,7 +78,6 @@ def _request_id(given: str) -> str:
 def middleware(
     get_response: Callable[[HttpRequest], HttpResponseBase] | Callable[[HttpRequest], Awaitable[HttpResponseBase]],
 ) -> Callable[[HttpRequest], HttpResponseBase | Awaitable[HttpResponseBase]]:
-    """Give every request an id (or keep the caller's) and say it back in ``X-Request-ID``."""
     if iscoroutinefunction(get_response):
 
         async def answer_async(request: HttpRequest) -> HttpResponseBase:

@@ -1,5 +1,3 @@
-"""Names that people read and decide by hold no signs that are not seen."""
-
 import unicodedata
 from collections.abc import Iterator
 from typing import Final
@@ -21,7 +19,6 @@ def hidden_signs(text: str) -> Iterator[tuple[int, str]]:
 
 
 def hidden_in(name: str) -> str:
-    """What is wrong with a name that holds a sign which is not seen; empty where it holds none."""
     for place, sign in hidden_signs(name):
         text = _("A name holds only signs that are seen: there is %(sign)s at place %(place)d.")
         return text % {"sign": f"U+{ord(sign):04X}", "place": place + 1}
@@ -29,10 +26,5 @@ def hidden_in(name: str) -> str:
 
 
 def require_seen(name: str, pointer: str = "/name") -> None:
-    """Refuse a name with a sign that a reader does not see.
-
-    Raises:
-        DomainError: ``misleading_name``.
-    """
     if problem := hidden_in(name):
         raise DomainError.for_field(pointer, problem, code="misleading_name")

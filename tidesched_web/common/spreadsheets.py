@@ -1,7 +1,3 @@
-"""Texts as cells of a table: what a spreadsheet would run is guarded, what no reader sees is written out, and both are
-read again as they were.
-"""
-
 import re
 from typing import Final
 
@@ -18,19 +14,13 @@ _ESCAPED: Final = re.compile(r"\\u([0-9A-F]{4})|\\U([0-9A-F]{8})")
 
 
 def guarded(text: str, *, exact: bool = False) -> str:
-    """The text as a cell that every spreadsheet takes for text, and a terminal shows as it is.
-
-    Control signs, and those that turn the direction of text or have no width, are written as ``\\u202E``. ``exact``:
-    the cell is read again, so what looks written out in the text itself is too; without it JSON stays the JSON that it
-    is. Numbers are written as numbers and do not come here.
-    """
+    """``exact``: the cell is read again, so what looks written out in the text itself is too."""
     text = text.replace("\r\n", "\n")
     shown = _written_out(_LOOKS_ESCAPED.sub(r"\\u005C", text) if exact and "\\" in text else text)
     return f"'{shown}" if _FORMULA.match(shown) else shown
 
 
 def unguarded(cell: str) -> str:
-    """The text of a cell that was guarded ``exact``."""
     plain = cell[1:] if cell.startswith("'") and _FORMULA.match(cell, 1) else cell
     return _ESCAPED.sub(_read, plain) if "\\" in plain else plain
 

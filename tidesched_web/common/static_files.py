@@ -1,5 +1,3 @@
-"""WhiteNoise under ASGI: a file is read piece by piece without blocking the event loop."""
-
 from collections.abc import AsyncIterator
 from typing import BinaryIO
 

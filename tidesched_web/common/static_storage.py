@@ -1,5 +1,3 @@
-"""Collected static files: hashed names, and one compressed copy of each file that pages ask for."""
-
 from collections.abc import Iterable, Iterator
 
 import brotli

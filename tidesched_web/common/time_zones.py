@@ -1,5 +1,3 @@
-"""The time zones that may be named, and the one that was meant by a name that is none."""
-
 from functools import cache
 from zoneinfo import available_timezones
 
@@ -36,12 +34,10 @@ def time_zones() -> tuple[str, ...]:
 
 @cache
 def _by_place() -> dict[str, str]:
-    """Place in small letters → zone; of several the first one by name."""
     return {name.rpartition("/")[2].casefold(): name for name in reversed(time_zones()) if "/" in name}
 
 
 def meant_zone(name: str) -> str | None:
-    """The zone that was probably meant: by what people call it, by its place alone, else the nearest by spelling."""
     text = name[:253].strip().casefold().removesuffix("时间").replace(" ", "_")
     if found := _CALLED.get(text) or _by_place().get(text):
         return found

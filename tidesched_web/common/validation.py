@@ -1,5 +1,3 @@
-"""Field checks of a row before it is written, as the one application error."""
-
 from django.core.exceptions import ValidationError
 from django.db import models
 from django.utils.translation import gettext as _
@@ -8,10 +6,7 @@ from tidesched_web.common.errors import DomainError
 
 
 def check_fields(row: models.Model) -> None:
-    """Refuse a row whose own fields are malformed, with the name of the first one. Asks no database.
-
-    Relations are left to the database's constraints, and a nullable field may stay empty whatever its form says.
-    """
+    """Asks no database: relations are left to its constraints. A nullable field may stay empty."""
     passed_over = {
         field.name
         for field in row._meta.fields

@@ -1,5 +1,3 @@
-"""Progress of the Celery processes: what counts as one, and who hears of it."""
-
 import contextlib
 import os
 import threading
@@ -28,7 +26,6 @@ def report_main(role: str) -> None:
 
 
 def report_forked(role: str) -> None:
-    """The same for a process that a worker has forked."""
     _reporter(role, f"{role}.{os.getpid()}.json")
 
 
@@ -54,7 +51,6 @@ def works() -> None:
 
 
 def server_that_is_away() -> str:
-    """Which server does not answer, so that what waits for it does not hang; empty where both do."""
     try:
         with psycopg.connect(settings.DATABASE_URL, connect_timeout=max(2, _ASK_SECONDS), autocommit=True) as there:
             there.execute("SELECT 1")
@@ -73,7 +69,6 @@ def _client() -> redis.Redis:
 
 
 def watch_worker(worker: Any, queues: list[str]) -> None:
-    """The worker is ready: its loop and the messages of its queues are looked after from now on."""
     works()
     progress.begin(MAIN_LOOP)
     worker.timer.call_repeatedly(WRITE_SECONDS, progress.touch, (MAIN_LOOP,))
@@ -81,7 +76,6 @@ def watch_worker(worker: Any, queues: list[str]) -> None:
 
 
 def _watch_queues(queues: list[str]) -> None:
-    """Messages that wait although nothing is under way are taken sooner or later, or the worker does not work."""
     client, taken = _client(), -1
     progress.begin(QUEUE)
     while True:
@@ -96,6 +90,5 @@ def _watch_queues(queues: list[str]) -> None:
 
 
 def leave_note(role: str, activity: str) -> None:
-    """Say why this process ends itself, right before it does."""
     report = Reporter(None, role).write()
     incidents.write(settings.REDIS_URL, incidents.note_of(report, progress.of(activity), ended_by="its own watchdog"))

@@ -1,5 +1,3 @@
-"""What stands before Django in the web process: probes, limits of a request, and so many requests at once."""
-
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 

@@ -1,5 +1,3 @@
-"""Answers that Django does not make: JSON of the probes, and refusals of requests that it never sees."""
-
 from typing import Any
 
 import orjson
@@ -12,7 +10,6 @@ from tidesched_web.front import Scope, Send
 
 
 async def send_json(send: Send, scope: Scope, status: int, body: Any, headers: dict[str, str] | None = None) -> None:
-    """A JSON answer that no cache keeps."""
     await _send(send, scope, status, orjson.dumps(body), {"Content-Type": "application/json", **(headers or {})})
 
 

@@ -1,7 +1,4 @@
-"""What Django answers itself, when no view does: problem+json below /api/, else a page; both with the request's id.
-
-Django's own pages look for a form's token in the body of the request, which need not be readable.
-"""
+"""What Django answers itself. Its own pages look for a form's token in the body, which need not be readable."""
 
 import sys
 from typing import Any
@@ -27,7 +24,6 @@ def csrf_failure(request: HttpRequest, reason: str = "") -> HttpResponse:
 
 
 def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
-    """A request that Django itself refuses."""
     not_understood = DomainError("invalid", "This is no request that can be understood.")
     error = problem_json.unreadable_form(exception) or not_understood
     if _for_api(request):
@@ -36,7 +32,6 @@ def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
 
 
 def permission_denied(request: HttpRequest, exception: Exception) -> HttpResponse:
-    """Something that the account may not do."""
     if _for_api(request):
         text = str(exception) or "You may not do this."
         return problem_json.answer(DomainError("permission_denied", text), request)
@@ -50,7 +45,6 @@ def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:  # no
 
 
 def server_error(request: HttpRequest) -> HttpResponse:
-    """An unforeseen error; or a database or Redis that is away for a moment, which is a 503."""
     error_now = sys.exc_info()[1]
     away = isinstance(error_now, problem_json.AWAY)
     if _for_api(request):

@@ -1,9 +1,4 @@
-"""`/healthz` and `/readyz`: is the process alive, and can the installation do its work.
-
-A thread looks each second, on a database connection that no page uses. Both addresses answer at once, from the event
-loop alone: `/readyz` says what the last rounds made of each check. A server that has stopped answers nothing, so a
-check that takes long has failed, too.
-"""
+"""A thread looks each second; both addresses answer from the event loop. A check that takes long has failed."""
 
 import logging
 import threading
@@ -27,8 +22,6 @@ _log = logging.getLogger(__name__)
 
 
 class Readiness:
-    """The checks, each of which returns why it fails, or nothing."""
-
     def __init__(self, checks: Mapping[str, Callable[[], str]]) -> None:
         self._checks = checks
         # Nothing is ready that has never succeeded.
@@ -59,13 +52,10 @@ class Readiness:
         return missing
 
     def is_away(self, name: str) -> bool:
-        """Whether this check has been made, and fails."""
         return self.missing.get(name, _UNSEEN) != _UNSEEN
 
 
 class Probes:
-    """Answers the two addresses."""
-
     def __init__(self) -> None:
         self._readiness = Readiness(checks())
         self._ended = threading.Event()
@@ -75,7 +65,6 @@ class Probes:
         return self._readiness.is_away(_DATABASE)
 
     async def live(self, receive: Receive, send: Send) -> None:
-        """Look from the start of the web process to its end: ASGI's lifespan."""
         await receive()
         threading.Thread(target=self._look_again, name="readiness", daemon=True).start()
         await send({"type": "lifespan.startup.complete"})
@@ -107,7 +96,6 @@ def checks() -> dict[str, Callable[[], str]]:
 
 
 def connect() -> psycopg.Connection[Any]:
-    """A connection outside of the pool, whose statements have a few seconds."""
     parameters: dict[str, Any] = connections["default"].get_connection_params()
     parameters.pop("cursor_factory", None)
     limits = {"connect_timeout": int(ANSWER_SECONDS), "options": f"-c statement_timeout={int(ANSWER_SECONDS)}s"}
@@ -115,8 +103,6 @@ def connect() -> psycopg.Connection[Any]:
 
 
 class _Database:
-    """On a connection of its own."""
-
     def __init__(self) -> None:
         self._connection: psycopg.Connection[Any] | None = None
 

@@ -1,9 +1,4 @@
-"""The outermost layer of the web process: so many requests at once, so many that wait, and no more.
-
-Each request that runs has a place, which is a thread: so threads and database connections of pages are bounded. Who
-waits gets a place in the order of coming. An event stream gives its place back as soon as it has begun. How much one
-person may ask for is the matter of the throttles (`api/throttling.py`).
-"""
+"""A place is a thread, given in the order of coming; an event stream gives it back once it has begun."""
 
 import asyncio
 import contextlib
@@ -26,8 +21,6 @@ ANSWER_SECONDS: Final = 60.0
 
 
 class Limiter:
-    """Answers probes itself, refuses what is beyond the limits, and hands the others to Django."""
-
     def __init__(self, django: Application) -> None:
         self._django = django
         self._probes = health.Probes()

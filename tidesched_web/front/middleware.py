@@ -1,5 +1,3 @@
-"""Of pages: how many one person may ask for; and few bytes: none where nothing moved, else packed by Django."""
-
 import hashlib
 import math
 import re
@@ -25,8 +23,6 @@ _Handler = Callable[[HttpRequest], HttpResponseBase]
 
 
 def throttle(get_response: _Handler) -> _Handler:
-    """Refuse the pages that one person asks for beyond the limit; the API has throttles of its own."""
-
     def answer(request: HttpRequest) -> HttpResponseBase:
         waits = 0.0 if request.path.startswith("/api/") else throttling.page_waits(request.user)
         if not waits:
@@ -42,10 +38,7 @@ def throttle(get_response: _Handler) -> _Handler:
 
 
 def unchanged(get_response: _Handler) -> _Handler:
-    """An ETag over what an answer of the console says, and a 304 to who has it already.
-
-    No cache keeps answers of the API; its ETags are versions of objects.
-    """
+    """A 304 for pages; no cache keeps answers of the API, whose ETags are versions of objects."""
 
     def answer(request: HttpRequest) -> HttpResponseBase:
         response = get_response(request)

@@ -1,8 +1,4 @@
-"""How large the head and the body of a request may be.
-
-A body is read whole before the request takes a place, so one that comes slowly keeps no thread. How long a client may
-take for it is bounded by the proxy in front (deploy/nginx).
-"""
+"""A body is read whole before the request takes a place, so one that comes slowly keeps no thread."""
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -21,7 +17,6 @@ _FORMS: Final = (b"multipart/form-data", b"application/x-www-form-urlencoded")
 
 
 def check_head(scope: Scope) -> None:
-    """Refuse a head with a header that is over its limit."""
     for name, most in MOST_OF_A_HEADER.items():
         if sum(len(value) for header, value in scope["headers"] if header == name) > most:
             text = f"The header {name.decode()} of a request may have {most} bytes."
@@ -51,7 +46,6 @@ class Bodies:
 
 
 async def read_body(scope: Scope, receive: Receive, take: Callable[[int], None]) -> bytes | None:
-    """The whole body; None where the client left before it was there."""
     headers = dict(scope["headers"])
     kind = headers.get(b"content-type", b"").partition(b";")[0].strip().lower()
     most = 2 * settings.WEB_BODY_BYTES if kind in _FORMS else settings.WEB_BODY_BYTES

@@ -1,5 +1,3 @@
-"""Work that outlasts a request: a row that says what is to be done, how far it is and what came of it."""
-
 from django.conf import settings
 from django.db import models
 from django.utils.translation import gettext_lazy as _
@@ -29,12 +27,7 @@ class JobKind(models.TextChoices):
 
 
 class Job(models.Model):
-    """One piece of work, claimed with SKIP LOCKED by the process that comes first; ``attempt`` grows with each claim.
-
-    ``worker`` is the Celery queue whose processes do it. ``subject`` says what it is about (``change:12``).
-    ``checkpoint`` is where the next attempt goes on. ``result`` may name what its reader must not see: who shows
-    it cuts it to their sight.
-    """
+    """``result`` may name what its reader must not see: who shows it cuts it to their sight."""
 
     kind = models.CharField(max_length=24, choices=JobKind)
     subject = models.CharField(max_length=120, blank=True)

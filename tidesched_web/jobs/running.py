@@ -1,21 +1,23 @@
-"""One attempt at a job, as its handler sees it."""
+from __future__ import annotations
 
 import logging
 import threading
 import time
+from collections.abc import Callable
 from typing import Any
 
 from celery.exceptions import SoftTimeLimitExceeded
+from django.conf import settings
 from django.db import Error as DatabaseError
 from django.db import connection
 from django.utils import timezone
+from django.utils.module_loading import import_string
 
 from tidesched_web.common import live
 from tidesched_web.common.errors import DomainError
 from tidesched_web.common.failures import OUT_OF_TIME, described
 from tidesched_web.common.progress import progress as moves
 from tidesched_web.jobs import services, waiting
-from tidesched_web.jobs.kinds import handler_of
 from tidesched_web.jobs.models import Job, JobState
 from tidesched_web.jobs.selectors import job_by_id
 
@@ -34,8 +36,6 @@ class HandedOver(Exception):
 
 
 class Running:
-    """What a handler is given: parameters and checkpoint of its job, and ways to tell how far it is."""
-
     def __init__(self, job: Job) -> None:
         self.job = job
         self.params: dict[str, Any] = job.params
@@ -44,11 +44,7 @@ class Running:
         self._log: list[dict[str, Any]] = list(job.log)
 
     def report(self, progress: float, *, checkpoint: dict[str, Any] | None = None, now: bool = False) -> None:
-        """Say how far it is (0..1), and where another attempt would go on.
-
-        Raises:
-            Stopped: it is not wanted any more.
-        """
+        """Say how far it is (0..1), and where another attempt would go on. `Stopped`: it is not wanted any more."""
         moves.step()
         if not now and time.monotonic() - self._reported_at < REPORT_SECONDS:
             return
@@ -63,11 +59,9 @@ class Running:
 
     def say(self, text: str, **values: Any) -> None:
         self._log = [*self._log, {"at": timezone.now().isoformat(), "text": text, "values": values}]
-        self._log = self._log[-services.MOST_LOG_LINES :]
         self._write({"log": self._log})
 
     def show(self, result: dict[str, Any]) -> None:
-        """Let a part of the result be read while the job goes on."""
         self._write({"result": result})
         waiting.tell(self.job.pk)
 
@@ -80,6 +74,15 @@ class Running:
         moves.step()
         if not services.carry_on(self.job, **values):
             raise Stopped
+
+
+# Returns the result of the job; what it has noted by `report` is there again when it is called for another attempt.
+Handler = Callable[[Running], dict[str, Any] | None]
+
+
+def handler_of(kind: str) -> Handler | None:
+    path = settings.JOB_HANDLERS.get(kind)
+    return import_string(path) if path else None
 
 
 class _Alive(threading.Thread):
@@ -107,10 +110,7 @@ class _Alive(threading.Thread):
 
 
 def take_turn(job_id: int) -> JobState | None:
-    """A message came for a job: do the one of its queue whose turn it is, then wake a process for the next.
-
-    One at a time, and not until none is left: a process that works for jobs alone would keep all else waiting.
-    """
+    """One at a time, and not until none is left: a process that works for jobs alone would keep all else waiting."""
     named = job_by_id(job_id)
     job = services.claim_turn(named.worker) if named is not None else None
     if named is None or job is None:
@@ -123,7 +123,6 @@ def take_turn(job_id: int) -> JobState | None:
 
 
 def run(job_id: int) -> JobState | None:
-    """Claim a job and do it; what came of it, or None where it was not to be had."""
     job = services.claim(job_id)
     if job is None:
         return None

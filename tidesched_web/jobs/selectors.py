@@ -1,5 +1,3 @@
-"""Who may see which jobs."""
-
 from typing import Any
 
 from django.db import connection
@@ -11,10 +9,7 @@ from tidesched_web.jobs.models import Job, JobState
 
 
 def visible_jobs(access: Access, user: User) -> QuerySet[Job]:
-    """The caller's own jobs; a platform admin sees all; a token for one tenant none, since jobs belong to people.
-
-    Without parameters, checkpoint and result: a list does not need them, and they may be long.
-    """
+    """A token for one tenant sees none, since jobs belong to people."""
     jobs = Job.objects.select_related("cluster", "owner").defer("params", "checkpoint", "result")
     if access.administers:
         return jobs
@@ -54,11 +49,7 @@ ORDER BY 2, 1
 
 
 def places(worker: str = "", *, lost_seconds: float) -> list[tuple[int, int, int]]:
-    """The jobs that wait, in the order of their turns: id, place, and how many jobs of its owner run.
-
-    A person's second job comes after everybody's first, and who had a turn last comes last in the next round: how many
-    jobs one person asks for delays no other person's.
-    """
+    """Turns: a person's second job comes after everybody's first, and who had a turn last comes last."""
     with connection.cursor() as cursor:
         cursor.execute(_PLACES, {"worker": worker, "lost": lost_seconds})
         return [(int(id_), int(place), int(running)) for id_, place, running in cursor.fetchall()]

@@ -1,7 +1,4 @@
-"""Making, claiming, carrying on and ending jobs.
-
-Every step is a conditional update: an attempt that lost its job to another one changes nothing.
-"""
+"""Every step is a conditional update: an attempt that lost its job to another one changes nothing."""
 
 import datetime as dt
 from collections.abc import Iterable, Mapping
@@ -26,7 +23,6 @@ LOST_SECONDS = 60.0
 # How often lost jobs are looked for.
 SWEEP_SECONDS = 5
 MOST_ATTEMPTS = 5
-MOST_LOG_LINES = 200
 
 
 def enqueue(
@@ -69,10 +65,7 @@ def claim(job_id: int, worker: str | None = None) -> Job | None:
 
 
 def claim_turn(worker: str) -> Job | None:
-    """Take the job whose turn it is: each person's first before any second, and of one person so many at a time.
-
-    Two processes that look at once would give one person twice as many, so they look one after the other.
-    """
+    """Two processes that look at once would give one person twice as many, so they look one after the other."""
     with transaction.atomic():
         with connection.cursor() as cursor:
             cursor.execute("SELECT pg_advisory_xact_lock(hashtext(%s))", [f"jobs:{worker}"])
@@ -90,7 +83,6 @@ def wake_next(worker: str) -> bool:
 
 
 def places_of(jobs: Iterable[Job]) -> dict[int, int]:
-    """Which turn each of the jobs waits for, by id; those that wait no more are not in it."""
     if not any(job.state == JobState.QUEUED for job in jobs):
         return {}
     return {job_id: place for job_id, place, _running in places(lost_seconds=LOST_SECONDS)}
@@ -103,7 +95,6 @@ def carry_on(job: Job, **values: Any) -> bool:
 
 
 def hand_over(job: Job, *, worker: str, checkpoint: dict[str, Any], result: dict[str, Any]) -> bool:
-    """Let processes of another kind go on with it; what there is so far can be read already."""
     held = Job.objects.filter(pk=job.pk, attempt=job.attempt, state=JobState.RUNNING, cancel_asked_at__isnull=True)
     # A hand-over is no failed attempt.
     values = {"worker": worker, "checkpoint": checkpoint, "result": result, "attempt": F("attempt") - 1}
@@ -131,11 +122,7 @@ def finish(job: Job, *, state: JobState, result: dict[str, Any] | None = None, e
 
 
 def cancel(*, job: Job) -> Job:
-    """Stop a job: at once where it waits, at its next step where it runs.
-
-    Raises:
-        DomainError: ``conflict``, it is over.
-    """
+    """At once where it waits, at its next step where it runs."""
     if _end(job, JobState.CANCELLED, waiting_only=True):
         job.refresh_from_db()
         return job
@@ -163,10 +150,7 @@ SELECT id FROM (
 
 
 def give_up_oldest() -> int:
-    """End the oldest waiting jobs of who has more of them than one may have; returns how many.
-
-    Nothing is refused: most jobs are questions that a page asks by itself, and the newest are those that are looked at.
-    """
+    """Nothing is refused: most jobs are asked by pages themselves, and the newest are those that are looked at."""
     most = settings.KEPT_WAITING_JOBS
     with connection.cursor() as cursor:
         cursor.execute(_TOO_MANY_WAIT, [most])

@@ -1,4 +1,4 @@
-"""Celery tasks of jobs. A message only wakes: it may be lost, late or come twice."""
+"""A message only wakes: it may be lost, late or come twice."""
 
 import logging
 
@@ -18,7 +18,6 @@ def run(job_id: int) -> None:
 
 @shared_task(ignore_result=True)
 def sweep() -> None:
-    """Find the jobs whose message or process was lost, and delete those that are old; forget what was not taken."""
     try:
         services.sweep()
         services.delete_old()

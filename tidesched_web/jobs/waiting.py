@@ -1,7 +1,4 @@
-"""Telling a request that waits for a job that it has something to show: a list of Redis, gone soon after.
-
-The answer itself is in the job's row; where Redis is away the request finds it there, a little later.
-"""
+"""A list of Redis, gone soon after, says that a job has something to show; the answer itself is in the job's row."""
 
 import logging
 import time
@@ -34,7 +31,6 @@ def tell(job_id: int) -> None:
 
 
 def wait(job_id: int, seconds: float) -> Job | None:
-    """The job once it has a result or is over, or as it is when the time has passed."""
     deadline = time.monotonic() + seconds
     while True:
         left = deadline - time.monotonic()

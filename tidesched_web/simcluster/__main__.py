@@ -24,8 +24,6 @@ from tidesched_web.simcluster.write_log import WriteLog
 
 
 class _Server(uvicorn.Server):
-    """Says where it listens once it does, and ends the watches first when it stops."""
-
     def __init__(self, config: uvicorn.Config, cluster: ClusterServer) -> None:
         super().__init__(config)
         self._cluster = cluster
@@ -137,7 +135,6 @@ def _read_token(path: Path) -> str:
 
 
 def _lock(folder: Path) -> Any:
-    """The open, locked lock file, which ends with the process; None when another process holds it."""
     handle = os.open(folder / "lock", os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
     try:
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)

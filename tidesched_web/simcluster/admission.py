@@ -1,5 +1,3 @@
-"""What the API server fills in and refuses, kind by kind."""
-
 import re
 from typing import Any
 
@@ -26,11 +24,6 @@ Object = dict[str, Any]
 
 
 def check_identity(kind: ResourceType, namespace: str, name: str, obj: Object) -> None:
-    """The body must not contradict the path.
-
-    Raises:
-        ApiError: 400 or 422.
-    """
     if "volcano" in kind.group and not (obj.get("kind") and obj.get("apiVersion")):
         # What Kubernetes knows by itself may leave them out; what a definition brought may not.
         raise bad_request("the object provided is unrecognized (must be of type Object): Object 'Kind' is missing")
@@ -50,11 +43,6 @@ def check_identity(kind: ResourceType, namespace: str, name: str, obj: Object) -
 
 
 def prepare_new(store: Store, kind: ResourceType, obj: Object) -> None:
-    """Fill in what a new object lacks.
-
-    Raises:
-        ApiError: 403, a pod names a priority class that is not there.
-    """
     if kind.has_status and kind is not NODES:  # a kubelet brings its node's status along
         obj.pop("status", None)
     if kind is PODS:
@@ -84,11 +72,6 @@ def _prepare_pod(store: Store, pod: Object) -> None:
 
 
 def validate(kind: ResourceType, obj: Object, old: Object | None) -> None:
-    """The rules of the kinds that are written to the cluster.
-
-    Raises:
-        ApiError: 422, with the field and what would be right.
-    """
     name = obj["metadata"]["name"]
     if kind is PRIORITY_CLASSES:
         _validate_priority_class(obj, old, name)

@@ -14,11 +14,7 @@ def rfc3339_micro(seconds: float) -> str:
 
 
 class VirtualClock:
-    """Virtual time = anchor + (wall - anchor wall) x rate, never beyond the horizon.
-
-    The horizon is stored before any time up to it is shown, and a restart begins at it. So no client ever sees the
-    clock go back, even after kill -9; the price is a jump of ``margin`` wall seconds at a restart.
-    """
+    """Virtual time = anchor + (wall - anchor wall) x rate, up to a horizon that is stored first: it never goes back."""
 
     def __init__(self, start: float, rate: float, *, monotonic: Callable[[], float] = time.monotonic) -> None:
         self.rate = rate
@@ -37,10 +33,7 @@ class VirtualClock:
         return max(self.horizon, self.now() + margin * self.rate)
 
     def extend(self, horizon: float) -> None:
-        """Let the clock run up to ``horizon``, which is stored by now.
-
-        Where it stood at the old horizon (the process was held up), it goes on from there instead of jumping.
-        """
+        """Where it stood at the old horizon (the process was held up), it goes on from there instead of jumping."""
         if self._running() > self.horizon:
             self._anchor, self._anchor_wall = self.horizon, self._monotonic()
         self.horizon = max(self.horizon, horizon)

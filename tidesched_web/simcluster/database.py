@@ -1,5 +1,3 @@
-"""The data file of the simulated cluster."""
-
 import sqlite3
 from pathlib import Path
 
@@ -52,14 +50,7 @@ class NewerData(Exception):
 
 
 def open_database(path: Path) -> sqlite3.Connection:
-    """Open or make the data file.
-
-    WAL with ``synchronous=NORMAL``: a commit survives the death of the process at any moment (kill -9); only the
-    machine's own crash may lose the last ones, which is more than a simulation has to promise.
-
-    Raises:
-        NewerData: see there.
-    """
+    """WAL with ``synchronous=NORMAL``: a commit survives kill -9, not always the machine's own crash."""
     connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
     connection.execute("PRAGMA journal_mode=WAL")
     connection.execute("PRAGMA synchronous=NORMAL")

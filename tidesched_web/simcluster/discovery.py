@@ -1,5 +1,3 @@
-"""What the server says of itself: versions, groups, resources."""
-
 from typing import Any
 
 from tidesched_web.simcluster.errors import path_not_found

@@ -1,5 +1,3 @@
-"""Errors as the API answers them: ``Status`` objects with Kubernetes' own reasons."""
-
 from typing import Any
 
 from tidesched_web.simcluster.resources import ResourceType
@@ -8,8 +6,6 @@ Cause = dict[str, str]
 
 
 class ApiError(Exception):
-    """A request that is refused; ``to_status`` is the body of the answer."""
-
     def __init__(
         self,
         code: int,

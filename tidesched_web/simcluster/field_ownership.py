@@ -1,8 +1,4 @@
-"""Who set which field: server-side apply, and the bookkeeping in ``metadata.managedFields``.
-
-Source: the Kubernetes documentation of server-side apply. Simpler in one way: every list is atomic, where
-Kubernetes merges those that its schemas call ``map`` or ``set`` (none of the applied kinds here has one).
-"""
+"""By the Kubernetes documentation; every list is atomic (none of the applied kinds merges one)."""
 
 import copy
 from collections.abc import Iterable
@@ -34,7 +30,6 @@ class FieldConflict(Exception):
 
 
 def leaves(obj: Object, prefix: Path = ()) -> dict[Path, Any]:
-    """Every field below maps with its value; an empty map and a list are values."""
     found: dict[Path, Any] = {}
     for key, value in obj.items():
         path = (*prefix, key)
@@ -48,7 +43,6 @@ def leaves(obj: Object, prefix: Path = ()) -> dict[Path, Any]:
 
 
 def record_update(obj: Object, old: Object | None, manager: str, now: str, subresource: str = "") -> None:
-    """Note in ``obj`` that ``manager`` changed what differs from ``old`` by an update, patch or create."""
     before, after = leaves(old or {}), leaves(obj)
     changed = {path for path, value in after.items() if path not in before or before[path] != value}
     gone = set(before) - set(after)
@@ -61,13 +55,7 @@ def record_update(obj: Object, old: Object | None, manager: str, now: str, subre
 
 
 def apply(live: Object | None, applied: Object, manager: str, now: str, *, force: bool) -> Object:
-    """The object after ``manager`` applied ``applied`` over ``live``.
-
-    Fields that it applied earlier and leaves out now are removed, unless another manager owns them too.
-
-    Raises:
-        FieldConflict: another manager owns a field with another value, and ``force`` is not set.
-    """
+    """Fields that it applied earlier and leaves out now are removed, unless another manager owns them too."""
     wanted = leaves(applied)
     result = copy.deepcopy(live) if live is not None else {"metadata": {}}
     current = leaves(result)

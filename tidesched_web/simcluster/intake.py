@@ -1,5 +1,3 @@
-"""Workloads and nodes that a client creates: what the world makes of their manifests."""
-
 from typing import Any
 
 from scheduler_core.model.errors import BadInput
@@ -26,11 +24,6 @@ TAKEN_IN: tuple[ResourceType, ...] = (NODES, JOBS, DEPLOYMENTS)
 
 
 def step_for(kind: ResourceType, obj: Object) -> Step:
-    """What a new object of a kind in :data:`TAKEN_IN` does to the world.
-
-    Raises:
-        ApiError: 422, with the field.
-    """
     name = obj["metadata"]["name"]
     try:
         if kind is NODES:
@@ -140,5 +133,4 @@ def _ttl(obj: Object) -> float | None:
 
 
 def refuse(kind: ResourceType, name: str, message: str) -> ApiError:
-    """What the world refuses of a new object, as admission would."""
     return ApiError(403, "Forbidden", f'{kind.qualified} "{name}" is forbidden: {message}', kind=kind, name=name)

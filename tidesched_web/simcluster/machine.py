@@ -1,10 +1,4 @@
-"""The world behind the API: its objects in the store, its time, and its way back after a crash.
-
-The world lives in memory. Each step that is done to it is noted in the transaction that stores the objects which
-changed by it, so a confirmed write is on disk in full: after a crash the last dump of the world is loaded and the
-steps since then are done again. The world is deterministic, so this ends where it was; that is checked against the
-stored objects.
-"""
+"""Steps are noted in the transaction of what they changed, and done again after a crash: the world is deterministic."""
 
 from __future__ import annotations
 
@@ -44,8 +38,6 @@ WORLD_KINDS: tuple[ResourceType, ...] = (NODES, PODS, POD_GROUPS, JOBS, REPLICA_
 
 
 class Machine:
-    """Time, the world and the store, moved together. One thread."""
-
     def __init__(self, store: Store, clock: VirtualClock, world: World, stage: Stage) -> None:
         self.store, self.clock, self.world = store, clock, world
         self._stage = stage
@@ -59,7 +51,6 @@ class Machine:
 
     @classmethod
     def start(cls, store: Store, *, rate: float, stage: Stage) -> Machine:
-        """The world as it was, or as the stage begins for a new data folder."""
         dump = store.get_state("world")
         if dump is None:
             world = stage.fresh()
@@ -83,11 +74,7 @@ class Machine:
 
     @contextmanager
     def writing(self) -> Iterator[None]:
-        """A transaction in which the world may be moved.
-
-        Where it cannot be committed although the world moved, memory is ahead of the disk: the process ends, and its
-        next start goes on from the disk.
-        """
+        """Where a moved world cannot be committed the process ends, and its next start goes on from the disk."""
         before = self.steps
         try:
             with self.store.transaction():
@@ -101,11 +88,7 @@ class Machine:
             raise
 
     def run(self, step: Step) -> None:
-        """Do ``step`` at the present moment and store what changes by it; inside :meth:`writing`.
-
-        Raises:
-            WorldError, BadStep: refused; nothing has changed.
-        """
+        """Inside :meth:`writing`. WorldError, BadStep: refused; nothing has changed."""
         at, written = self.world.t, write_step(step)
         read_step(written).run(self.world, self._scenario)
         self.steps += 1
@@ -153,7 +136,6 @@ class Machine:
         return self.clock.rate if self._began else 0.0
 
     def owns(self, kind: ResourceType, namespace: str, name: str) -> bool:
-        """True when the object is the world's, not one that a client made."""
         key = f"{namespace}/{name}" if kind.namespaced else name
         return kind in WORLD_KINDS and self._has(kind, key)
 
@@ -223,7 +205,6 @@ class Machine:
         return [key for key in self._held(kind) if self._has(kind, key)]
 
     def _held(self, kind: ResourceType) -> Mapping[str, object]:
-        """What the world keeps ``kind`` in; the workloads of all kinds are kept together."""
         world = self.world
         apart: dict[ResourceType, Mapping[str, object]] = {
             NODES: world.nodes,
@@ -239,7 +220,6 @@ class Machine:
 
 
 def _redo(store: Store, world: World, scenario: Scenario | None) -> int:
-    """Do the steps since the dump again; how many there were."""
     rows = store.connection.execute("SELECT at, step FROM redo ORDER BY seq").fetchall()
     for at, step in rows:
         world.advance(at)

@@ -1,8 +1,4 @@
-"""Create, update, patch, apply and delete on stored objects, by the conventions of the Kubernetes API.
-
-Each function runs inside a transaction of the store and raises before it changes anything that matters: what it
-wrote until then is undone with the attempt.
-"""
+"""Each function raises inside a transaction: what it wrote until then is undone with the attempt."""
 
 import copy
 import secrets
@@ -32,7 +28,6 @@ def create(store: Store, target: Target, body: Object, *, manager: str, now: str
 
 
 def prepare(store: Store, target: Target, body: Object) -> Object:
-    """A new object as it would be stored: admitted, filled in and valid."""
     kind, namespace = target.kind, target.namespace
     if kind.namespaced and not namespace:
         raise bad_request("the namespace of the request is missing")
@@ -82,7 +77,6 @@ def patch(store: Store, target: Target, body: Object, *, media_type: str, manage
 
 
 def apply(store: Store, target: Target, body: Object, *, manager: str, force: bool, now: str) -> tuple[Object, bool]:
-    """Server-side apply; returns the object and whether it is new."""
     kind = target.kind
     if body.get("metadata", {}).get("managedFields"):
         raise bad_request("metadata.managedFields must be nil")
@@ -110,7 +104,6 @@ def apply(store: Store, target: Target, body: Object, *, manager: str, force: bo
 
 
 def delete(store: Store, target: Target, options: Object) -> Object:
-    """Take the object away at once; returns its last state."""
     old = read(store, target)
     check_delete_preconditions(target, old, options)
     store.remove(target.kind, target.namespace, target.name)
@@ -118,11 +111,6 @@ def delete(store: Store, target: Target, options: Object) -> Object:
 
 
 def check_delete_preconditions(target: Target, old: Object, options: Object) -> None:
-    """``preconditions`` of DeleteOptions.
-
-    Raises:
-        ApiError: 409.
-    """
     _check_preconditions(target, old, options.get("preconditions") or {})
 
 

@@ -1,5 +1,3 @@
-"""Bodies of requests: reading them, RFC 7396 merge patches, and strategic ones as far as conditions need them."""
-
 from typing import Any
 
 import orjson
@@ -15,11 +13,6 @@ _MERGE_KEYS = {"conditions": "type"}
 
 
 def read_object(body: bytes, content_type: str) -> dict[str, Any]:
-    """The JSON object of a body (YAML where the type says so); an empty body is an empty object.
-
-    Raises:
-        ApiError: 400, the body is not an object.
-    """
     if not body:
         return {}
     try:
@@ -44,11 +37,6 @@ def _read_yaml(body: bytes) -> Any:
 
 
 def patch_type(content_type: str, *, custom: bool) -> str:
-    """Which kind of patch this is.
-
-    Raises:
-        ApiError: 415 for JSON patches, which are not served, and for strategic ones of ``custom`` resources.
-    """
     media_type = content_type.split(";", maxsplit=1)[0].strip()
     if media_type not in (MERGE_PATCH, APPLY_PATCH, STRATEGIC_PATCH) or (custom and media_type == STRATEGIC_PATCH):
         raise unsupported_media_type(media_type)

@@ -1,5 +1,3 @@
-"""Binding, eviction and deletion of pods."""
-
 import math
 from typing import Any
 
@@ -16,13 +14,7 @@ from tidesched_web.simcluster.store import Object, Store
 
 
 def check_budgets(store: Store, pod: dict[str, Any]) -> None:
-    """Let the eviction of ``pod`` pass or refuse it.
-
-    Budgets are counted from the pods as they are, where a real cluster uses the last count of its controller.
-
-    Raises:
-        ApiError: 429 where a budget is used up, 500 where several budgets select the pod, as in Kubernetes.
-    """
+    """From the pods as they are; a real cluster uses its controller's last count. Several budgets are a 500."""
     if _may_ignore_budgets(pod):
         return
     namespace, name = pod["metadata"]["namespace"], pod["metadata"]["name"]
@@ -71,7 +63,6 @@ def _healthy(pod: dict[str, Any]) -> bool:
 
 
 def _scaled(value: int | str, total: int) -> int:
-    """A number, or a percentage rounded up."""
     if isinstance(value, str) and value.endswith("%"):
         return math.ceil(int(value[:-1]) * total / 100)
     return int(value)
@@ -82,12 +73,7 @@ CARD_INDICES = "tidesched.io/card-indices"
 
 
 def bind(machine: Machine, target: Target, body: Object, *, dry_run: bool) -> Object:
-    """``POST pods/{name}/binding``: the pod gets its node, and the Binding's annotations.
-
-    Raises:
-        ApiError: 404; 409 when it is bound, leaving or another pod by now, or when the node has no room (where a real
-            API server would bind and the kubelet refuse the pod).
-    """
+    """409 when the node has no room, where a real API server would bind and the kubelet refuse the pod."""
     metadata = body.get("metadata") or {}
     node = (body.get("target") or {}).get("name", "")
     if not node:
@@ -126,11 +112,6 @@ def _do_bind(machine: Machine, target: Target, pod: Object, node: str, annotatio
 
 
 def evict(machine: Machine, target: Target, body: Object, *, dry_run: bool) -> Object:
-    """``POST pods/{name}/eviction``: the pod leaves after its grace, unless a PodDisruptionBudget forbids it.
-
-    Raises:
-        ApiError: 404, 409 by a precondition, 429 by a budget.
-    """
     pod = operations.read(machine.store, target)
     options = body.get("deleteOptions") or {}
     operations.check_delete_preconditions(target, pod, options)

@@ -1,5 +1,3 @@
-"""What a request asks for: the path, the query and the headers, read once."""
-
 from dataclasses import dataclass, field
 
 from starlette.requests import Request
@@ -42,11 +40,6 @@ class Write:
 
 
 def parse_target(path: str) -> Target:
-    """Read ``/api/v1/…`` and ``/apis/<group>/<version>/…``.
-
-    Raises:
-        ApiError: 404, nothing is served there.
-    """
     parts = [part for part in path.split("/") if part]
     if parts[:1] == ["api"] and len(parts) > 2:
         group, version, rest = "", parts[1], parts[2:]
@@ -78,11 +71,6 @@ def caller_of(request: Request) -> Caller:
 
 
 def is_dry_run(value: str | None) -> bool:
-    """``dryRun`` of the query.
-
-    Raises:
-        ApiError: 400, anything but ``All``.
-    """
     if value in (None, ""):
         return False
     if value != "All":
@@ -91,11 +79,6 @@ def is_dry_run(value: str | None) -> bool:
 
 
 def whole_number(request: Request, name: str, default: int) -> int:
-    """A whole number of the query.
-
-    Raises:
-        ApiError: 400, something else.
-    """
     value = request.query_params.get(name)
     if not value:
         return default

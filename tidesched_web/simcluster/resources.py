@@ -1,5 +1,3 @@
-"""The resource types that the simulated cluster serves."""
-
 from dataclasses import dataclass
 
 READ_VERBS = ("get", "list", "watch")
@@ -8,11 +6,7 @@ WRITE_VERBS = ("create", "delete", "patch", "update")
 
 @dataclass(frozen=True)
 class ResourceType:
-    """One resource of the API.
-
-    ``subresources`` name those that are served; ``status`` among them means that writes to the main resource
-    leave ``status`` alone, as in Kubernetes.
-    """
+    """With ``status`` among ``subresources`` writes to the main resource leave ``status`` alone."""
 
     group: str
     version: str

@@ -1,5 +1,3 @@
-"""Label and field selectors of list and watch requests."""
-
 import re
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -39,11 +37,6 @@ def _dig(obj: Mapping[str, Any], path: tuple[str, ...]) -> str:
 
 
 def parse(label_selector: str, field_selector: str) -> Test | None:
-    """One test for both selectors; None when there is neither.
-
-    Raises:
-        ApiError: 400, a selector that cannot be read.
-    """
     tests = [_label_test(part) for part in _split(label_selector)] + [
         _field_test(part) for part in _split(field_selector)
     ]
@@ -53,7 +46,6 @@ def parse(label_selector: str, field_selector: str) -> Test | None:
 
 
 def _split(selector: str) -> list[str]:
-    """At the commas outside of brackets."""
     return [part.strip() for part in re.split(r",(?![^(]*\))", selector) if part.strip()]
 
 

@@ -1,5 +1,3 @@
-"""The HTTP server: authentication, dispatch, and the loop that lets time pass."""
-
 import asyncio
 import base64
 import binascii
@@ -37,11 +35,7 @@ _BATCH = 500
 
 
 def list_objects(store: Store, target: Target, request: Request) -> Response:
-    """``{kind}List`` with the resource version to watch from.
-
-    A page continues after the last name of the page before and carries the version of the first page: what changed
-    in between is seen again by a watch from there. (Kubernetes shows all pages as of one moment.)
-    """
+    """A page carries the version of the first one: what changed in between is seen again by a watch from there."""
     query = request.query_params
     test = selectors.parse(query.get("labelSelector", ""), query.get("fieldSelector", ""))
     limit = whole_number(request, "limit", 0)
@@ -87,7 +81,6 @@ KEPT_EVENTS = 2_000
 
 
 def trim_events(store: Store, keep: int = KEPT_EVENTS) -> None:
-    """Delete the oldest events beyond ``keep``; inside a transaction."""
     rows = store.connection.execute(
         "SELECT namespace, name FROM objects WHERE resource = ? ORDER BY version DESC LIMIT -1 OFFSET ?",
         (EVENTS.qualified, keep),

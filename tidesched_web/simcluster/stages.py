@@ -1,5 +1,3 @@
-"""What a simulated cluster begins as, and who uses it."""
-
 import math
 import time
 from collections.abc import Callable
@@ -18,11 +16,7 @@ from tidesched_web.simcluster.store import Store
 
 @dataclass(frozen=True)
 class Stage:
-    """A world at its first moment, its users, and the objects that they wait for.
-
-    Queues and priority classes are not made here: they are what TideSched pushes. Until all of ``queues`` and
-    ``classes`` are there, the clock is stopped and no one arrives.
-    """
+    """Until TideSched has pushed all of ``queues`` and ``classes`` the clock is stopped and no one arrives."""
 
     fresh: Callable[[], World]
     scenario: Callable[[World], Scenario | None]
@@ -31,7 +25,6 @@ class Stage:
     classes: tuple[str, ...] = ()
 
     def ready(self, store: Store) -> bool:
-        """True once everything is there that the users need."""
         needed = [(PRIORITY_CLASSES, name) for name in self.classes] + [(QUEUES, name) for name in self.queues]
         return all(store.get(kind, "", name) is not None for kind, name in needed)
 
@@ -59,7 +52,6 @@ def medium_stage(seed: int) -> Stage:
 
 
 def empty_stage(seed: int, start: float | None) -> Stage:
-    """No nodes and no users: everything comes through the API."""
     return Stage(
         name="empty",
         fresh=lambda: World(seed=seed, start=time.time() if start is None else start),

@@ -1,5 +1,3 @@
-"""What can be done to the world; each step can be written down and done again."""
-
 import msgspec
 
 from scheduler_core.model.node import Node
@@ -135,11 +133,6 @@ def write_step(step: Step) -> str:
 
 
 def read_step(text: str) -> Step:
-    """The step that :func:`write_step` wrote.
-
-    Raises:
-        BadStep: a field has another type than it should.
-    """
     try:
         return _DECODER.decode(text)
     except msgspec.ValidationError as error:

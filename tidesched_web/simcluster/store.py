@@ -1,8 +1,4 @@
-"""Objects with resource versions, and the ring of their latest changes, in one SQLite file.
-
-One thread uses it. Everything that one request changes is one transaction: the objects, the changes that watchers
-will see, the row of the write log and the step of the world.
-"""
+"""One thread uses it; all that one request changes, with log and step of the world, is one transaction."""
 
 import copy
 import sqlite3
@@ -113,7 +109,6 @@ class Store:
     def bodies(
         self, kind: ResourceType, namespace: str = "", *, after: tuple[str, str] | None = None, limit: int = -1
     ) -> list[tuple[str, str, bytes]]:
-        """``(namespace, name, body)`` in order of namespace and name; of all namespaces when none is given."""
         return self.connection.execute(
             "SELECT namespace, name, body FROM objects WHERE resource = ? AND (? = '' OR namespace = ?)"
             " AND (namespace, name) > (?, ?) ORDER BY namespace, name LIMIT ?",
@@ -149,12 +144,7 @@ class Store:
     # -- writing -----------------------------------------------------------------------------------------------
 
     def put(self, kind: ResourceType, obj: Object, *, now: str, simulated: bool = False) -> Object:
-        """Insert or replace ``obj``; returns it with uid, creation time and resource version filled in.
-
-        ``simulated`` says of a new object that it is the world's.
-
-        Nothing is written when it equals what is stored: no version is used up and no watcher is woken.
-        """
+        """Nothing is written when it equals what is stored. ``simulated``: a new object is the world's."""
         obj = copy.copy(obj)
         metadata = obj["metadata"] = dict(obj["metadata"])
         obj["apiVersion"], obj["kind"] = kind.group_version, kind.kind

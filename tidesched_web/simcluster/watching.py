@@ -1,5 +1,3 @@
-"""Watches: the ring of changes as a stream."""
-
 import asyncio
 import time
 from collections.abc import AsyncIterator
@@ -18,8 +16,6 @@ _LONGEST_SECONDS = 3600
 
 
 class Bell:
-    """Wakes every watcher after a commit."""
-
     def __init__(self) -> None:
         self._event = asyncio.Event()
         self.closed = False
@@ -41,13 +37,7 @@ class Bell:
 
 
 def watch(store: Store, bell: Bell, target: Target, request: Request) -> StreamingResponse:
-    """A stream of ``{type, object}`` lines from the resource version of the query on.
-
-    Without a version (or with 0) the objects that are there come first, as ADDED.
-
-    Raises:
-        ApiError: 410, the changes since that version are no longer kept.
-    """
+    """Without a version (or with 0) what is there comes first, as ADDED; an older one than is kept is a 410."""
     query = request.query_params
     test = selectors.parse(query.get("labelSelector", ""), query.get("fieldSelector", ""))
     seconds = min(whole_number(request, "timeoutSeconds", _LONGEST_SECONDS), _LONGEST_SECONDS)

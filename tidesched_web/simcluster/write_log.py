@@ -1,5 +1,3 @@
-"""The append-only log of every write that the cluster received: what a crash test asks afterwards."""
-
 import hashlib
 import sqlite3
 import time
@@ -22,11 +20,6 @@ class WriteLog:
         self._rows = rows
 
     def append(self, write: Write, *, virtual: float, code: int, reason: str, name: str, uid: str, detail: str) -> None:
-        """Note ``write`` and its outcome: the HTTP ``code``, and the reason where it was refused.
-
-        ``detail`` holds what matters most of the body: the node of a binding, the phase of a PodGroup, the card quota
-        of a Queue.
-        """
         target = write.target
         self._connection.execute(
             _INSERT,

@@ -1,5 +1,3 @@
-"""Carrying out a write request: one transaction for its effect and for its row of the write log."""
-
 from dataclasses import dataclass
 from typing import Any
 
@@ -47,8 +45,6 @@ _WORKLOADS = (JOBS, REPLICA_SETS, DEPLOYMENTS)
 
 @dataclass(frozen=True)
 class Answer:
-    """Status code and body of the response."""
-
     code: int
     body: Object
 
@@ -118,7 +114,6 @@ def _store_object(machine: Machine, write: Write, body: Object) -> tuple[Answer,
 
 
 def _detail(target: Target, body: Object, obj: Object) -> str:
-    """What the write log keeps of a write: a phase or state where one was sent, of a Queue its card quota."""
     if "status" in body:
         status = obj.get("status") or {}
         return str(status.get("phase") or status.get("state") or "")
@@ -141,7 +136,6 @@ def _take_in(machine: Machine, write: Write, obj: Object) -> Object:
 
 
 def _tell_world(machine: Machine, target: Target, obj: Object, old: Object | None) -> Object:
-    """Let the world follow what was written, and show its objects as it has them."""
     kind, name = target.kind, obj["metadata"]["name"]
     key = f"{target.namespace}/{name}" if kind.namespaced else name
     if kind is PRIORITY_CLASSES:
@@ -157,7 +151,6 @@ def _tell_world(machine: Machine, target: Target, obj: Object, old: Object | Non
 
 
 def _steps(kind: str, key: str, obj: Object, old: Object) -> list[Step]:
-    """What a change of one of the world's own objects means to it."""
     spec, old_spec = obj.get("spec") or {}, old.get("spec") or {}
     if kind == POD_GROUPS.kind and obj.get("status") != old.get("status"):
         status: dict[str, Any] = obj.get("status") or {}

@@ -1,5 +1,3 @@
-"""Write accounts, memberships, links and tokens. Each write is audited in its own transaction."""
-
 from tidesched_web.accounts.services.links import invite_again, invite_user, make_link, use_link
 from tidesched_web.accounts.services.memberships import remove_membership, set_membership
 from tidesched_web.accounts.services.tokens import LAST_USED_STEP, create_token, note_token_use, revoke_token

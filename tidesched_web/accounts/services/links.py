@@ -1,8 +1,4 @@
-"""Links by which a person sets a password: an invitation to a new account, or a new password for an old one.
-
-The secret of a link is shown once, to its maker, and stored as a hash. It works once, until it expires, and the
-next link of the same account ends it.
-"""
+"""The secret of a link is shown once and stored as a hash; the next link of the same account ends it."""
 
 import datetime as dt
 from collections.abc import Collection, Mapping
@@ -38,13 +34,7 @@ def invite_user(
     by: int | None = None,
     rehearsed_among: Collection[str] | None = None,
 ) -> tuple[User, AccessLink, str]:
-    """Make an account without a password, its memberships, and the link by which its person sets one.
-
-    ``of_tenant``: an admin of that tenant invites, into the tenant. ``rehearsed_among``: see `create_user`.
-
-    Raises:
-        DomainError: ``too_many_kept`` (409) where as many invitations of ``by`` wait as may.
-    """
+    """``of_tenant``: an admin of that tenant invites, into the tenant. ``rehearsed_among``: see `create_user`."""
     if by is not None:
         text = _(
             "%(limit)d people whom you invited have not used their invitation, the most that may wait: a platform "
@@ -63,11 +53,7 @@ def invite_user(
 
 @transaction.atomic
 def invite_again(*, membership: Membership, actor: str, by: int | None = None) -> tuple[AccessLink, str]:
-    """Another invitation by an admin of the tenant, while the account is nothing but invited to it.
-
-    The holder of a link becomes its person; so an account that was used, or has rights elsewhere, is for platform
-    admins alone.
-    """
+    """The holder of a link becomes its person: an account that was used, or has rights elsewhere, gets none."""
     user = lock_row(User, membership.user_id)
     if not only_invited_to(user, membership.tenant_id):
         text = _("The account of %(user)s is in use or has rights elsewhere; a platform admin makes its links.")
@@ -110,10 +96,7 @@ def make_link(
 
 
 def use_link(*, secret: str, new_password: str) -> User:
-    """Set the password of the link's account and end the link. Of two people with the same link one wins.
-
-    A new password by a reset link ends the tokens of the account too: its person may have lost more than the password.
-    """
+    """Of two people one wins. A reset ends the tokens too: more than the password may be lost."""
     link = live_link(secret)
     if link is None:
         raise _dead()

@@ -1,5 +1,3 @@
-"""Who belongs to a tenant, and as what."""
-
 from django.db import transaction
 from django.utils import timezone
 from django.utils.translation import gettext as _
@@ -21,13 +19,7 @@ def set_membership(
     reason: str = "",
     version: int | None = None,
 ) -> Membership:
-    """Give ``user`` a role in ``tenant``; the same role again changes nothing and writes no entry.
-
-    ``by``: the account of the actor, who then is no independent approver with ``user``.
-
-    Raises:
-        DomainError: ``stale`` (412) where ``version`` is not the membership's.
-    """
+    """The same role again writes no entry. ``by``: the actor's account, then no independent approver with ``user``."""
     if role not in TenantRole.values:
         raise DomainError.for_field("/role", f"Unknown role {role!r}. Known: {', '.join(TenantRole.values)}.")
     lock_row(Tenant, tenant.pk)
@@ -58,11 +50,6 @@ def set_membership(
 
 @transaction.atomic
 def remove_membership(*, membership: Membership, actor: str, reason: str = "", version: int | None = None) -> None:
-    """Take a user out of a tenant.
-
-    Raises:
-        DomainError: ``stale`` (412) where ``version`` is not the membership's.
-    """
     lock_row(Tenant, membership.tenant_id)
     _require_version(Membership.objects.filter(pk=membership.pk).first(), version)
     pk, user, tenant, role = membership.pk, membership.user, membership.tenant, membership.role

@@ -1,5 +1,3 @@
-"""Sessions of the console: so many of one account at a time, and none that is over."""
-
 from importlib import import_module
 from typing import Any
 
@@ -10,10 +8,7 @@ from django.utils import timezone
 
 
 def keep(*, user_id: int, session_key: str) -> None:
-    """Note a new session of an account; beyond `KEPT_SESSIONS` the oldest ones end.
-
-    The notes are in Redis: sessions that were opened before it was emptied are not counted, and end by their age.
-    """
+    """Sessions from before Redis was emptied are not counted, and end by their age."""
     store: Any = import_module(settings.SESSION_ENGINE).SessionStore
     name = f"sessions:of:{user_id}"
     keys = [*(key for key in cache.get(name, []) if key != session_key), session_key]

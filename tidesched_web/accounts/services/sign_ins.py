@@ -1,9 +1,4 @@
-"""Sign-ins, sign-outs and tries that failed, as entries of the audit log.
-
-What people with an account do is written one by one. What comes from outside without one is bounded: so many entries
-a minute, one for each address and limit that it ran into; the rest is counted in Redis, and written as one entry with
-the counts once a minute. So a million tries cost the log a handful of entries.
-"""
+"""What comes without an account is bounded: a million tries are counted in Redis and cost a handful of entries."""
 
 import time
 from collections.abc import Mapping
@@ -39,7 +34,6 @@ def record_sign_in(*, user: User) -> None:
 
 
 def record_sign_out(*, user: User) -> None:
-    """A session was ended by its person."""
     _append(user_actor(user), "user.sign_out", user.pk, user.get_username())
 
 
@@ -61,7 +55,6 @@ def record_limit(*, name: str, limit: str, wait: int, action: str = "user.sign_i
 
 
 def record_rest() -> bool:
-    """Write what was only counted since the last time as one entry; False where there is nothing."""
     client = _client()
     if not client.exists(TAKEN):
         try:

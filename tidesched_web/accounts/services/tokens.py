@@ -1,5 +1,3 @@
-"""Bearer tokens of platforms."""
-
 import datetime as dt
 from collections.abc import Iterable
 
@@ -29,14 +27,7 @@ def create_token(
     tenant: Tenant | None = None,
     through: ApiToken | None = None,
 ) -> tuple[ApiToken, str]:
-    """Make a token; returns it with its text, which cannot be read again afterwards.
-
-    ``through``: the token that asks for it. What it makes has no scope that it lacks, and ends when it does at the
-    latest; without a time of its own it ends with it.
-
-    Raises:
-        DomainError: ``too_many_kept`` (409) where the account has as many as it may.
-    """
+    """A token made ``through`` another has no scope that it lacks, and ends when it does at the latest."""
     wanted = parse_scopes(scopes)
     if through is not None:
         expires_at = _within(through, wanted, expires_at)
@@ -93,7 +84,6 @@ def _within(through: ApiToken, wanted: list[str], expires_at: dt.datetime | None
 
 @transaction.atomic
 def revoke_token(*, token: ApiToken, actor: str, reason: str = "") -> bool:
-    """End a token now; returns False where it had ended before."""
     if not ApiToken.objects.filter(ApiToken.LIVE, pk=token.pk).update(revoked_at=timezone.now()):
         return False
     audit.append(

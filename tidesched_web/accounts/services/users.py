@@ -1,5 +1,3 @@
-"""Accounts: make, change, switch off. An installation always keeps one admin who can sign in."""
-
 from collections.abc import Collection
 from typing import Any
 from uuid import uuid4
@@ -24,7 +22,6 @@ from tidesched_web.common.validation import check_fields
 
 
 def check_password(password: str, user: User, pointer: str) -> None:
-    """Refuse a password that is too weak for this account."""
     try:
         validate_password(password, user)
     except ValidationError as error:
@@ -42,12 +39,7 @@ def create_user(
     by: int | None = None,
     rehearsed_among: Collection[str] | None = None,
 ) -> User:
-    """Make an account; without a password it can only act through tokens (a service account).
-
-    ``by``: the account of the actor, who then is no independent approver with the new one. ``rehearsed_among``: it is
-    tried out by a caller who sees only these names, and rolled back: a name that is taken out of their sight answers
-    like a free one, by an account of another name.
-    """
+    """``rehearsed_among``: tried out; a name taken out of these names' sight answers like a free one."""
     if platform_role not in PlatformRole.values:
         known = ", ".join(role for role in PlatformRole.values if role)
         raise DomainError.for_field("/platform_role", f"Unknown role {platform_role!r}. Known: {known}.")
@@ -85,7 +77,6 @@ def create_user(
 
 
 def ensure_admin(*, username: str, password: str, actor: str = SYSTEM) -> bool:
-    """Make the first platform admin of an installation; returns False where the account is there already."""
     if User.objects.filter(username=username).exists():
         return False
     try:
@@ -100,10 +91,7 @@ def ensure_admin(*, username: str, password: str, actor: str = SYSTEM) -> bool:
 def change_password(
     *, user: User, old_password: str | None, new_password: str, actor: str, end_tokens: bool = False
 ) -> None:
-    """Set a new password; ``old_password`` is None where an operator does it. Other sessions of the user end.
-
-    Passwords are hashed before the transaction: nothing is locked, and no connection is held, meanwhile.
-    """
+    """Passwords are hashed before the transaction: nothing is locked, and no connection is held, meanwhile."""
     seen = User.objects.get(pk=user.pk)
     if old_password is not None and not hashers.check_password(old_password, seen.password):
         raise DomainError.for_field("/old_password", _("That is not the present password."), code="wrong_password")
@@ -120,7 +108,6 @@ def change_password(
 
 
 def set_preferences(*, user: User, language: str, time_zone: str) -> None:
-    """How a person wants pages to be; empty = as the browser says. Not an act for the audit log."""
     User.objects.filter(pk=user.pk).update(language=language, time_zone=time_zone)
 
 
@@ -138,10 +125,7 @@ def _set_role(user: User, role: str) -> None:
 
 
 def _keep_an_admin(user: User) -> None:
-    """Refuse to take the last admin who can sign in; the rows of all admins are locked, so that two cannot both go.
-
-    Asked of all: an account that was no admin when the caller looked may be the only one by now.
-    """
+    """The rows of all admins are locked, so that two cannot both go; asked of all: one may be the only admin by now."""
     admins = User.objects.filter(is_active=True, platform_role=PlatformRole.ADMIN).order_by("pk")
     found = list(admins.select_for_update(no_key=True))
     others = [one for one in found if one.pk != user.pk and not one.password.startswith(UNUSABLE_PASSWORD_PREFIX)]
@@ -185,11 +169,6 @@ def update_user(
     by: int | None = None,
     version: int | None = None,
 ) -> bool:
-    """Change name, address or platform role; None leaves a field as it is. False where nothing changes.
-
-    Raises:
-        DomainError: ``stale`` (412) where ``version`` is not the account's, ``last_admin``.
-    """
     if platform_role is not None and platform_role != PlatformRole.ADMIN:
         _keep_an_admin(user)
     user = lock_row(User, user.pk)
@@ -222,11 +201,7 @@ def update_user(
 
 @transaction.atomic
 def deactivate_user(*, user: User, actor: str, reason: str, version: int | None = None) -> bool:
-    """Switch an account off: it cannot sign in, its tokens and links are dead. False where it was off already.
-
-    Raises:
-        DomainError: ``stale`` (412) where ``version`` is not the account's, ``last_admin``, ``reason_required``.
-    """
+    """It cannot sign in, its tokens and links are dead. False where it was off already."""
     reason = need_reason(reason)
     _keep_an_admin(user)
     _require_seen(lock_row(User, user.pk), version)
@@ -239,11 +214,7 @@ def deactivate_user(*, user: User, actor: str, reason: str, version: int | None 
 
 @transaction.atomic
 def activate_user(*, user: User, actor: str, reason: str = "", version: int | None = None) -> bool:
-    """Switch an account on again, with the rights and tokens that it had. False where it was on already.
-
-    Raises:
-        DomainError: ``stale`` (412) where ``version`` is not the account's.
-    """
+    """With the rights and tokens that it had. False where it was on already."""
     _require_seen(lock_row(User, user.pk), version)
     if not User.objects.filter(pk=user.pk, is_active=False).update(is_active=True):
         return False

@@ -1,1 +1,0 @@
-"""What the OpenAPI document says besides the shapes: words, scopes, refusals and examples, each from one place."""

@@ -1,5 +1,3 @@
-"""What the document says of each operation: its words from docstrings, its scopes and refusals from the view."""
-
 from __future__ import annotations
 
 import inspect
@@ -18,10 +16,7 @@ if TYPE_CHECKING:
 
 
 class DocumentedSchema(AutoSchema):
-    """The first sentence of a handler's docstring is the summary of its operation, the rest the description.
-
-    Lists and details share their handlers: a list has the words of its view, a detail those of its document.
-    """
+    """The docstring's first sentence is the summary. A list has the words of its view, a detail its document's."""
 
     def get_operation(self, path: str, path_regex: str, path_prefix: str, method: str, registry: Any) -> Any:
         operation = super().get_operation(path, path_regex, path_prefix, method, registry)
@@ -64,7 +59,6 @@ class DocumentedSchema(AutoSchema):
         return inspect.getdoc(getattr(self.view, self._action())) or ""
 
     def _scopes(self) -> tuple[str, ...]:
-        """Any one of these lets a token in; none where everybody may."""
         if AllowAny in self.view.permission_classes:
             return ()
         view = cast("ScopedView", self.view)
@@ -102,7 +96,6 @@ def security(scopes: tuple[str, ...]) -> list[dict[str, Any]]:
 
 
 def _add_dry_run(operation: dict[str, Any]) -> None:
-    """A dry run is a 200 whatever the act itself answers: the plan, or the object as it would be."""
     if not any(one["name"] == DRY_RUN for one in operation.get("parameters", ())):
         return
     answers = operation["responses"]

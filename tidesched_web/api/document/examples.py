@@ -1,8 +1,3 @@
-"""One example for each operation: the body of a request as it is written, else an answer made from its schema.
-
-Each is a component, named like its schema. They tell one small story of tenant acme, its queues and their cards.
-"""
-
 from collections.abc import Mapping
 from typing import Any
 
@@ -127,7 +122,6 @@ class _Maker:
         return _BY_FORMAT.get(schema.get("format", ""), _BY_TYPE[kind])
 
     def _may_be(self, value: Any, schema: Mapping[str, Any]) -> bool:
-        """Whether a value of the table is of the kind that this schema asks for: a name may be of several kinds."""
         if "$ref" in schema:
             return self._may_be(value, self.schemas[schema["$ref"].removeprefix(_SCHEMAS)])
         for several in _SEVERAL:

@@ -1,5 +1,3 @@
-"""The refusals of an operation: a component for each status, worked out from what it takes and who may call it."""
-
 from typing import Any
 
 from tidesched_web.api.problem_json import CONTENT_TYPE

@@ -1,5 +1,3 @@
-"""What a body is refused for and its serializer alone does not say: other members, blanks, zero bytes."""
-
 from collections.abc import Iterator
 from typing import Any
 
@@ -13,8 +11,6 @@ _NOT_BLANK = r"^[^\x00]*[^\x00\s][^\x00]*$"
 
 
 class TextForm(OpenApiSerializerFieldExtension):
-    """Texts of bodies that have to say something."""
-
     target_class = "rest_framework.serializers.CharField"
 
     def map_serializer_field(self, auto_schema: Any, direction: str) -> dict[str, Any]:
@@ -42,7 +38,6 @@ def add_to(result: dict[str, Any], made: set[str]) -> None:
 
 
 def _named(part: Any) -> Iterator[str]:
-    """Names of the components that a part of the document refers to."""
     if isinstance(part, dict) and "$ref" in part:
         yield part["$ref"].rpartition("/")[2]
     for inner in part.values() if isinstance(part, dict) else part if isinstance(part, list) else ():

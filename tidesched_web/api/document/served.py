@@ -1,8 +1,3 @@
-"""The document as it is served: made once in each process, in both forms, each with its ETag.
-
-It depends on nothing but the source, so a process makes it at the first request and never again.
-"""
-
 import hashlib
 import threading
 from typing import Any
@@ -19,7 +14,6 @@ _kept: dict[str, tuple[bytes, str]] = {}
 
 
 def served(renderer: BaseRenderer) -> tuple[bytes, str]:
-    """The document in the form of ``renderer``, and its ETag."""
     with _lock:  # requests that come together at the start of a process wait for one making
         found = _kept.get(renderer.media_type)
         if found is None:
@@ -30,7 +24,6 @@ def served(renderer: BaseRenderer) -> tuple[bytes, str]:
 
 
 def forget() -> None:
-    """Make it again at the next request, as a new process does."""
     with _lock:
         _made.clear()
         _kept.clear()

@@ -1,5 +1,3 @@
-"""Parts that many operations have, each a component: parameters, and the headers of answers of success."""
-
 import json
 from collections import Counter
 from typing import Any
@@ -28,7 +26,6 @@ _NO_PLACE = ("DriftDocument", "LinkDocument")
 
 
 def add_to(result: dict[str, Any]) -> None:
-    """State the headers of each answer of success; refer to the parameters of several operations."""
     operations = [one for item in result["paths"].values() for one in item.values()]
     for operation in operations:
         keyed = any(one["name"] == "Idempotency-Key" for one in operation.get("parameters", ()))

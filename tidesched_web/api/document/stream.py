@@ -1,5 +1,3 @@
-"""The operation of the event stream, which is no view of the framework and so describes itself here."""
-
 from typing import Any
 
 from tidesched_web.accounts.stream_selectors import MAY_LISTEN
@@ -44,7 +42,6 @@ _AFTER = "The same as `Last-Event-ID`, for clients that cannot send it the first
 
 
 def path_item() -> dict[str, Any]:
-    """`GET /api/v1/stream`."""
     scopes = tuple(str(scope) for scope in MAY_LISTEN)
     stream = {"text/event-stream": {"schema": _EVENT, "example": _EXAMPLE}}
     topics = {"in": "query", "name": "topics", "description": _KINDS, "schema": _TOPICS}

@@ -1,5 +1,3 @@
-"""`members` and `tokens`."""
-
 from typing import Any
 
 import django_filters
@@ -46,8 +44,6 @@ from tidesched_web.common.permissions import require_admin_of
 
 
 class MemberFilters(django_filters.FilterSet):
-    """Filters of `members`."""
-
     tenant = ReferenceFilter(relation="tenant", by="slug", among=visible_tenants)
     user = ReferenceFilter(relation="user", by="username")
     role = OneOf(choices=TenantRole.choices)
@@ -127,8 +123,6 @@ class Members(ReadView):
 
 
 class TokenFilters(django_filters.FilterSet):
-    """Filters of `tokens`."""
-
     user = ReferenceFilter(relation="user", by="username")
     tenant = ReferenceFilter(relation="tenant", by="slug", among=visible_tenants)
     name = TextFilter()

@@ -1,5 +1,3 @@
-"""`alerts`: what a person should know of, one row for each condition until it ends."""
-
 import django_filters
 from django.db.models import Q, QuerySet
 from drf_spectacular.utils import extend_schema
@@ -30,15 +28,12 @@ _STATES = {
 
 
 class AlertFilters(django_filters.FilterSet):
-    """Filters of `alerts`."""
-
     cluster = ReferenceFilter(relation="cluster", by="slug", among=visible_clusters)
     severity = OneOf(choices=AlertSeverity.choices)
     code = OneOf(choices=ALERT_CODES)
     state = OneOf(choices=[(name, name) for name in _STATES], method="in_state")
 
     def in_state(self, queryset: QuerySet[Alert], _: str, value: str) -> QuerySet[Alert]:
-        """Open, acknowledged or resolved."""
         return queryset.filter(_STATES[value])
 
 

@@ -1,5 +1,3 @@
-"""`audit`: who did what, as a list, as NDJSON and as CSV."""
-
 import csv
 import io
 from collections.abc import AsyncIterator, Iterator
@@ -43,8 +41,6 @@ _TYPES = {"ndjson": "application/x-ndjson", "csv": "text/csv; charset=utf-8"}
 
 
 class AuditFilters(django_filters.FilterSet):
-    """Filters of `audit`; ``from`` and ``to`` are wall time."""
-
     chain = TextFilter(label="Name of the chain of entries.")
     cluster = IdFilter(field_name="cluster_id", label="Id of the cluster.")
     actor = TextFilter(label="User name of the person who did it, or the part of TideSched that did.")
@@ -59,13 +55,11 @@ class AuditFilters(django_filters.FilterSet):
     request_id = TextFilter(label="Id of the request that made the entry; answers carry it.")
 
     def about(self, entries: QuerySet[AuditEntry], name: str, value: str) -> QuerySet[AuditEntry]:
-        """Entries about objects of this label or id."""
         if "\x00" in value:
             return entries.none()
         return entries.filter(Q(object_label__icontains=value) | Q(object_id=value))
 
     def moved(self, entries: QuerySet[AuditEntry], name: str, value: str) -> QuerySet[AuditEntry]:
-        """Entries of reclaims in which a gang gained or lost."""
         return entries.none() if "\x00" in value else entries.filter(entries_of_gang(value))
 
     def touching(self, entries: QuerySet[AuditEntry], name: str, value: Any) -> QuerySet[AuditEntry]:
@@ -214,8 +208,6 @@ class Audit(ReadView):
             raise DomainError("permission_denied", "The chains as a whole are for platform admins and auditors.")
 
     async def _pages(self, entries: QuerySet[AuditEntry]) -> AsyncIterator[Documents]:
-        """The export page by page, so that a long log is never in memory as a whole."""
-
         def page(after: int) -> tuple[Documents, int]:
             rows = [*entries.filter(pk__gt=after).order_by("id")[:EXPORT_PAGE]]
             return self.documents(rows), rows[-1].pk if rows else 0
@@ -239,8 +231,6 @@ class Audit(ReadView):
 
 
 async def _stepwise(parts: Iterator[bytes]) -> AsyncIterator[bytes]:
-    """One part at a time, each asked for in a thread of its own."""
-
     def one() -> bytes | None:
         return next(parts, None)
 

@@ -1,8 +1,3 @@
-"""Quota writes of single objects: each is a change that is made and carried out at once, and answered as the object.
-
-Where approval is due the answer is 202 with the change instead; with ``?dry_run=true`` it is the plan.
-"""
-
 from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
@@ -28,8 +23,6 @@ Edits = Mapping[str, Any]
 
 
 class Asked(Protocol):
-    """The view that answers."""
-
     access: Access
 
     def get_serializer_context(self) -> dict[str, Any]:
@@ -37,7 +30,6 @@ class Asked(Protocol):
 
 
 def _at_object(errors: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Pointers into the document of the object instead of into a change."""
     return [error | {"pointer": error["field"]} if "field" in error else error for error in errors]
 
 
@@ -62,7 +54,6 @@ def carried_out(
     done: Callable[[], Response],
     versions: Mapping[str, int] | None = None,
 ) -> Response:
-    """Make the edits: the answer of ``done``, or 202 with the change where it has to wait."""
     try:
         change = services.carry_out(
             cluster=cluster, edits=edits, access=view.access, reason=reason, source="api", versions=versions
@@ -75,7 +66,6 @@ def carried_out(
 
 
 def accepted(view: Asked, change: QuotaChange) -> Response:
-    """202: the change and where it is."""
     row = visible_changes(view.access).get(pk=change.pk)
     document = ChangeDocument(row, context=view.get_serializer_context()).data
     headers = {"Location": document["url"], "ETag": f'"{row.version}"'}

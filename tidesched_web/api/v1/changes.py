@@ -1,5 +1,3 @@
-"""`quota-changes`: drafts, their plans, and what becomes of them."""
-
 from http import HTTPStatus
 from typing import Any
 
@@ -55,8 +53,6 @@ ACTS = [IF_MATCH_ALWAYS, IDEMPOTENCY]
 
 
 class ChangeFilters(django_filters.FilterSet):
-    """Filters of `quota-changes`."""
-
     cluster = ReferenceFilter(relation="cluster", by="slug", among=visible_clusters)
     state = OneOf(choices=ChangeState.choices)
     source = OneOf(choices=codes(SOURCES))
@@ -121,7 +117,6 @@ class QuotaChanges(ReadView):
         return self.made(change)
 
     def _seen(self, *, needed: bool = True) -> services.Reviewed | None:
-        """What the caller looked at, from If-Match; ``*`` is whatever is there."""
         version = expected_version(self.request, needed=needed)
         return None if version is None else services.Reviewed(version=version)
 

@@ -1,5 +1,3 @@
-"""`clusters`, `card-types`, `nodes` and a cluster's `policy/`."""
-
 import difflib
 from typing import Any
 
@@ -58,8 +56,6 @@ from tidesched_web.scheduling.cluster_selectors import clusters_with_sessions
 
 
 class ClusterFilters(django_filters.FilterSet):
-    """Filters of `clusters`."""
-
     slug = TextFilter()
     name = TextFilter()
     mode = OneOf(choices=ClusterMode.choices)
@@ -174,8 +170,6 @@ class Clusters(ConnectionActions):
 
 
 class CardTypeFilters(django_filters.FilterSet):
-    """Filters of `card-types`."""
-
     cluster = ReferenceFilter(relation="cluster", by="slug", among=visible_clusters)
     name = TextFilter()
     kind = OneOf(choices=CardKind.choices)
@@ -240,8 +234,6 @@ class CardTypes(TreeWrites):
 
 
 class NodeFilters(django_filters.FilterSet):
-    """Filters of `nodes`; ``gone=true`` shows only those that left."""
-
     cluster = ReferenceFilter(relation="cluster", by="slug", among=visible_clusters)
     name = TextFilter()
     card = django_filters.CharFilter(field_name="cards", lookup_expr="has_key", label="A card that it has.")

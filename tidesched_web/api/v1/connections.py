@@ -1,5 +1,3 @@
-"""`clusters`: connect, test, replace, disconnect; and a cluster's settings."""
-
 import functools
 from typing import Any
 
@@ -51,7 +49,6 @@ _DRY_RUNS = ("create", "connection", "put_connection")
 
 
 def offered(wanted: dict[str, Any]) -> Offered:
-    """The one of the three ways that a body goes."""
     ways = [name for name in ("kubeconfig", "api_url", "in_cluster") if wanted.get(name)]
     if len(ways) != 1:
         text = "Exactly one of kubeconfig, api_url (with token) and in_cluster is needed."
@@ -69,8 +66,6 @@ def offered(wanted: dict[str, Any]) -> Offered:
 
 
 class ConnectionActions(ReadView):
-    """The part of `clusters` that platform admins connect them with."""
-
     @extend_schema(
         request=ClusterInput,
         responses={201: MadeClusterDocument, 200: TriedDocument},
@@ -206,7 +201,6 @@ class ConnectionActions(ReadView):
         return connection_test_by_id(test.pk) or test
 
     def _refuse(self, test: ConnectionTest, wanted: dict[str, Any]) -> None:
-        """Say what is missing, with the whole test, instead of saving a connection that will not do."""
         if wanted["accept"] or test.verdict in ("good", "warning"):
             return
         if test.verdict == "running":

@@ -1,5 +1,3 @@
-"""`drift`: objects of a cluster that differ from what was written, and what is decided about them."""
-
 from typing import Any
 
 import django_filters
@@ -30,8 +28,6 @@ _ACCEPTED = {202: DriftDocument}
 
 
 class DriftFilters(django_filters.FilterSet):
-    """Filters of `drift`."""
-
     cluster = ReferenceFilter(relation="cluster", by="slug", among=visible_clusters)
     kind = OneOf(choices=codes((QUEUE, CLASS)))
     name = TextFilter()

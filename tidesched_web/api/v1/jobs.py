@@ -1,5 +1,3 @@
-"""`jobs`: work that outlasts a request, with its progress and its result."""
-
 import django_filters
 from django.db.models import QuerySet
 from drf_spectacular.utils import extend_schema
@@ -23,8 +21,6 @@ from tidesched_web.jobs.selectors import visible_jobs
 
 
 class JobFilters(django_filters.FilterSet):
-    """Filters of `jobs`."""
-
     cluster = ReferenceFilter(relation="cluster", by="slug", among=visible_clusters)
     kind = OneOf(choices=JobKind.choices)
     state = OneOf(choices=JobState.choices)

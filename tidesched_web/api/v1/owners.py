@@ -1,5 +1,3 @@
-"""`tenants`, `projects` and `business-lines`: who the cards are for."""
-
 from typing import Any
 
 import django_filters
@@ -56,21 +54,17 @@ DELETES = [*CHANGES, REASON_IN_ADDRESS]
 
 
 def deleted(row: Any) -> Response:
-    """The answer to a DELETE: nothing, or what would go along where it is a dry run."""
     response = Response(status=status.HTTP_204_NO_CONTENT)
     response.data = {"dependents": [group.to_json() for group in row]} if row else None
     return response
 
 
 class Owners(ReadView):
-    """What the writes of tenants, projects and business lines share."""
-
     scopes = (Scope.QUOTA_READ,)
     write_scopes = (Scope.QUOTA_WRITE,)
     etag = True
 
     def edit(self, request: Request, row: Tenant | Project, wanted: dict[str, Any]) -> Response:
-        """Rename; with ``quota`` it is a change of the cluster's tree."""
         if "quota" in wanted:
             quota, reason = wanted.pop("quota"), wanted.pop("reason", "")
             return quota_patch(self, request, row, quota=quota, reason=reason, fields=wanted)
@@ -83,14 +77,12 @@ class Owners(ReadView):
 
     @write
     def remove(self, request: Request, row: Any) -> Response:
-        """Delete it, and say what went along."""
         wanted = self.said(request)
         along = [] if isinstance(row, BusinessLine) else dependents_of(row)
         services.delete_owner(**self._act(request, row), **wanted)
         return deleted(along)
 
     def said(self, request: Request) -> dict[str, Any]:
-        """The reason of a deletion: in the body, or in the address where a client sends no body."""
         return {"reason": reason_in_address(request), **checked_body(DeleteInput, request)}
 
     def known_parameters(self) -> set[str]:
@@ -101,8 +93,6 @@ class Owners(ReadView):
 
 
 class TenantFilters(django_filters.FilterSet):
-    """Filters of `tenants`."""
-
     slug = TextFilter()
     name = TextFilter()
 
@@ -193,8 +183,6 @@ class Tenants(Owners):
 
 
 class ProjectFilters(django_filters.FilterSet):
-    """Filters of `projects`."""
-
     tenant = ReferenceFilter(relation="tenant", by="slug", among=visible_tenants)
     slug = TextFilter()
     name = TextFilter()
@@ -259,8 +247,6 @@ class Projects(Owners):
 
 
 class BusinessLineFilters(django_filters.FilterSet):
-    """Filters of `business-lines`."""
-
     tenant = ReferenceFilter(relation="tenant", by="slug", among=visible_tenants)
     slug = TextFilter()
     name = TextFilter()

@@ -1,5 +1,3 @@
-"""`queues`, `priority-classes` and `grants`."""
-
 from typing import Any
 
 import django_filters
@@ -42,8 +40,6 @@ DELETES = [*CHANGES, REASON_IN_ADDRESS]
 
 
 class QueueFilters(django_filters.FilterSet):
-    """Filters of `queues`."""
-
     cluster = ReferenceFilter(relation="cluster", by="slug", among=visible_clusters)
     name = TextFilter()
     service_type = OneOf(choices=ServiceType.choices)
@@ -106,8 +102,6 @@ class Queues(TreeWrites):
 
 
 class PriorityClassFilters(django_filters.FilterSet):
-    """Filters of `priority-classes`."""
-
     cluster = ReferenceFilter(relation="cluster", by="slug", among=visible_clusters)
     name = TextFilter()
 
@@ -152,8 +146,6 @@ class PriorityClasses(TreeWrites):
 
 
 class GrantFilters(django_filters.FilterSet):
-    """Filters of `grants`."""
-
     cluster = ReferenceFilter(relation="cluster", by="slug", among=visible_clusters)
     queue = ReferenceFilter(relation="queue", by="name", among=visible_queues)
     namespace = TextFilter()

@@ -1,5 +1,3 @@
-"""Objects that a body names: by id, or by slug or name, among those that the caller sees."""
-
 from typing import Any
 
 from django.db.models import QuerySet
@@ -8,7 +6,6 @@ from tidesched_web.common.errors import DomainError
 
 
 def referred(rows: QuerySet[Any], named: int | str, pointer: str, *, by: str, code: str = "unknown_object") -> Any:
-    """The one row that ``named`` means; an error at ``pointer`` where the caller sees none or several."""
     found = list(rows.filter(**{"pk" if isinstance(named, int) else by: named})[:2])
     if len(found) == 1:
         return found[0]

@@ -1,5 +1,3 @@
-"""`sessions` with their `decisions/`, `reclaims` and `usage`."""
-
 import datetime as dt
 from collections.abc import Callable
 from typing import ClassVar
@@ -64,8 +62,6 @@ from tidesched_web.workloads.selectors import visible_gang_keys
 
 
 class SessionFilters(django_filters.FilterSet):
-    """Filters of `sessions`."""
-
     cluster = ReferenceFilter(relation="cluster", by="slug", among=visible_clusters)
     state = OneOf(choices=SessionState.choices)
     number = IdFilter(label="Number of the session in its cluster.")
@@ -98,10 +94,7 @@ class Sessions(ReadView):
 
 
 class ReclaimFilters(django_filters.FilterSet):
-    """Filters of `reclaims`. ``from`` and ``to`` are of the cluster's clock, ``wall_from`` and ``wall_to`` wall time.
-
-    Queues, tenants and cards are found on the caller's own side of a reclaim only.
-    """
+    """``from`` and ``to`` are of the cluster's clock. Queues, tenants and cards: on the caller's side only."""
 
     cluster = ReferenceFilter(relation="cluster", by="slug", among=visible_clusters)
     queue = django_filters.CharFilter(method="by_side", label="Id or name of a queue that gained or lost.")
@@ -140,7 +133,6 @@ class ReclaimFilters(django_filters.FilterSet):
     }
 
     def by_side(self, reclaims: QuerySet[Reclaim], name: str, value: str) -> QuerySet[Reclaim]:
-        """Reclaims by who gained or lost, so far as the caller may know it."""
         access: Access = self.request.parser_context["view"].access
         return reclaims.filter(self.SIDES[name](access, value))
 

@@ -1,5 +1,3 @@
-"""`tide-plans`: quota by the clock. Every write is a change of the tree: planned, checked, approved where due."""
-
 import datetime as dt
 from dataclasses import dataclass
 from typing import Any
@@ -55,8 +53,6 @@ from tidesched_web.quota.tide_selectors import (
 
 
 class TidePlanFilters(django_filters.FilterSet):
-    """Filters of `tide-plans`."""
-
     cluster = ReferenceFilter(relation="cluster", by="slug", among=visible_clusters)
     name = TextFilter()
     enabled = YesNoFilter(label="`true`: plans that are switched on; `false`: those that are off.")
@@ -64,8 +60,6 @@ class TidePlanFilters(django_filters.FilterSet):
 
 @dataclass(frozen=True, slots=True)
 class _Seen:
-    """A plan within the caller's sight, at the cluster's moment."""
-
     layers: list[dict[str, Any]]
     hidden: int
     open: list[str]

@@ -1,5 +1,3 @@
-"""POST, PATCH and DELETE of the objects of a cluster's tree, each as a change that is carried out at once."""
-
 import functools
 from collections.abc import Callable
 from typing import Any, ClassVar
@@ -47,11 +45,9 @@ class TreeWrites(ReadView):
         return {*super().known_parameters(), *(("reason",) if self.action == "destroy" else ())}
 
     def key_of_row(self, row: Any) -> str:
-        """Where the row stands in the tree."""
         return key_of(self.kind, row.name)
 
     def require_writer_of(self, row: Any) -> None:
-        """Refuse who sees the row and may not change it."""
         require_administrator(self.access)
 
     def cluster_of(self, wanted: dict[str, Any]) -> Cluster:
@@ -59,7 +55,6 @@ class TreeWrites(ReadView):
         return found
 
     def make(self, cluster: Cluster, key: str, document: dict[str, Any], reason: str, **found: Any) -> Response:
-        """Carry out a new document; ``found`` finds its row afterwards."""
         edits = {key: {name: value for name, value in document.items() if value is not None}}
         refuse_taken(cluster, self.kind, *parts_of(key))
         if is_dry_run(self.request):
@@ -71,7 +66,6 @@ class TreeWrites(ReadView):
         return carried_out(self, cluster, edits, reason=reason, done=done)
 
     def edit(self, row: Any, patch: dict[str, Any], reason: str) -> Response:
-        """Carry out a merge patch of a row's document."""
         key = self.key_of_row(row)
         seen = self._seen(key)
         if is_dry_run(self.request):
@@ -82,7 +76,6 @@ class TreeWrites(ReadView):
         )
 
     def remove(self, row: Any) -> Response:
-        """Carry out a deletion. The reason stands in the body, or in the address where a client sends no body."""
         key = self.key_of_row(row)
         seen = self._seen(key)
         body, in_address = checked_body(DeleteInput, self.request), reason_in_address(self.request)
@@ -104,7 +97,6 @@ class TreeWrites(ReadView):
         return {} if seen is None else {key: seen}
 
     def writable(self) -> Any:
-        """The row of the address, for who may change it."""
         row = self.get_object()
         self.require_writer_of(row)
         return row

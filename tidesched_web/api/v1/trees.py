@@ -1,5 +1,3 @@
-"""`clusters/{id}/tree/`: the quota tree of a cluster as one file, out as JSON or YAML, in as one quota change."""
-
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -49,7 +47,6 @@ class Tree(ScopedView):
         return {DRY_RUN} if writes else {"format"}
 
     def get_serializer_context(self) -> dict[str, Any]:
-        """What the document of a change needs."""
         return self.document_context()
 
     @extend_schema(
@@ -150,7 +147,6 @@ def _faults_in(part: str) -> Iterator[None]:
 
 
 def _placed(errors: list[dict[str, Any]], part: str) -> list[dict[str, Any]]:
-    """Pointers into the body of the request instead of into the file, or into a change."""
     return [{**error, "pointer": _pointer(error, part)} for error in errors]
 
 

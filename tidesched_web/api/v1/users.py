@@ -1,5 +1,3 @@
-"""`users`: accounts, their invitations and new passwords, switching off and on."""
-
 from typing import Any
 
 import django_filters
@@ -52,8 +50,6 @@ class _OfTenant(ReferenceFilter):
 
 
 class UserFilters(django_filters.FilterSet):
-    """Filters of `users`."""
-
     username = TextFilter()
     email = TextFilter(lookup_expr="iexact", label="The whole address, in small or large letters.")
     platform_role = OneOf(choices=[(role.value, role.label) for role in PlatformRole if role])
@@ -177,7 +173,6 @@ class Users(ReadView):
         return found
 
     def _inviting(self, platform_role: str, tenants: list[Tenant]) -> Tenant | None:
-        """The tenant in whose name the caller invites; None for the platform."""
         if self.access.administers:
             return None
         if platform_role or len(tenants) != 1:
@@ -189,7 +184,6 @@ class Users(ReadView):
         return tenants[0]
 
     def _link(self, link: AccessLink, secret: str) -> dict[str, Any]:
-        """The part of the answer that is shown this once."""
         where = "" if is_dry_run(self.request) else reverse("console:invite", args=[secret])
         address = self.request.build_absolute_uri(where) if where else ""
         return dict(LinkDocument({"kind": link.kind, "address": address, "expires_at": link.expires_at}).data)

@@ -1,5 +1,3 @@
-"""`gangs` with their `pods/` and `timeline/`."""
-
 from collections import defaultdict
 from typing import Any
 
@@ -36,8 +34,6 @@ from tidesched_web.workloads.selectors import (
 
 
 class GangFilters(django_filters.FilterSet):
-    """Filters of `gangs`; ``gone=true`` shows only those that left the cluster."""
-
     cluster = ReferenceFilter(relation="cluster", by="slug", among=visible_clusters)
     queue = ReferenceFilter(relation="queue", by="name", among=visible_queues)
     namespace = TextFilter()

@@ -1,1 +1,0 @@
-"""The Kubernetes adapter: one for real clusters and for the simulated one."""

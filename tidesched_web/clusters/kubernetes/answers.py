@@ -1,8 +1,4 @@
-"""What of an answer is read: so many bytes, for so long. A server that answers without end ends in one clear way.
-
-The bounds are far above what an API server sends: it gives a list in pages of 500 objects (`reflector.PAGE`), keeps
-none larger than 1.5 MiB, and pods and nodes of large clusters have 10 to 60 KiB each.
-"""
+"""Bounds far above what a server sends: pages of 500 objects, none above 1.5 MiB, most of 10 to 60 KiB."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -18,8 +14,6 @@ _PIECE: Final = 256 * 1024
 
 @dataclass(frozen=True)
 class Bound:
-    """The bytes and seconds of one answer."""
-
     most: int
     seconds: float
 
@@ -49,11 +43,6 @@ def _too_large(what: str, most: int) -> BeyondBound:
 
 
 def body_of(response: urllib3.BaseHTTPResponse, bound: Bound) -> bytes:
-    """The whole body.
-
-    Raises:
-        BeyondBound: it is too long or has not ended in time. HTTPError: the connection broke.
-    """
     body = bytearray()
     with Deadline(bound.seconds, response.shutdown) as deadline:
         try:
@@ -73,11 +62,7 @@ def body_of(response: urllib3.BaseHTTPResponse, bound: Bound) -> bytes:
 
 
 def lines_of(response: urllib3.BaseHTTPResponse) -> Iterator[bytes]:
-    """The lines of a watch as they come, the empty ones left out; O(bytes), in pieces of whatever size.
-
-    Raises:
-        BeyondBound: a line is too long.
-    """
+    """The empty ones are left out; O(bytes), in pieces of whatever size."""
     line = bytearray()
     for piece in response.stream(_PIECE):
         first, *others = piece.split(b"\n")
@@ -93,7 +78,6 @@ def lines_of(response: urllib3.BaseHTTPResponse) -> Iterator[bytes]:
 
 
 def message_of(body: dict[str, Any], name: str = "message") -> str:
-    """A sentence of a server's answer, cut where it is longer than anybody reads."""
     said = body.get(name)
     text = said if isinstance(said, str) else "" if said is None else str(said)[: MOST_OF_MESSAGE + 1]
     return text if len(text) <= MOST_OF_MESSAGE else f"{text[: MOST_OF_MESSAGE - 1]}…"

@@ -1,5 +1,3 @@
-"""The warm picture of a cluster that sessions decide on."""
-
 import logging
 import sys
 import threading
@@ -12,9 +10,29 @@ from tidesched_web.clusters.kubernetes import collector
 from tidesched_web.clusters.kubernetes.client import Json, KubernetesClient
 from tidesched_web.clusters.kubernetes.paths import WATCHED, Kind
 from tidesched_web.clusters.kubernetes.reflector import Key, Reflector, key_of
-from tidesched_web.clusters.kubernetes.trimming import needed
 from tidesched_web.engine.bridge import SnapshotBuilder
 from tidesched_web.engine.model import BadInput, PodGroup, Snapshot
+
+# Bookkeeping of clients, networks and controllers. All else stays: an extender is shown the annotations of a pod.
+_BOOKKEEPERS = ("kubernetes.io", "cni.cncf.io", "projectcalico.org", "helm.sh", "cattle.io")
+_LONGEST = 4096
+
+
+def needed(obj: Json) -> Json:
+    """The object without annotations that say nothing about scheduling; the same one where it has none of these."""
+    metadata = obj["metadata"]
+    notes = metadata.get("annotations")
+    if not notes:
+        return obj
+    kept = {key: value for key, value in notes.items() if not _is_bookkeeping(key, value)}
+    if len(kept) == len(notes):
+        return obj
+    return {**obj, "metadata": {**metadata, "annotations": kept}}
+
+
+def _is_bookkeeping(key: str, value: object) -> bool:
+    prefix, slash, _ = key.partition("/")
+    return bool(slash) and (prefix.endswith(_BOOKKEEPERS) or (isinstance(value, str) and len(value) > _LONGEST))
 
 
 def signature(kind: str, obj: Json) -> object:
@@ -55,11 +73,6 @@ def signature(kind: str, obj: Json) -> object:
             return hash((metadata["uid"], str(spec), obj.get("value")))
 
 
-def has_state(mark: object) -> bool:
-    """Whether the queue of this signature is open, closing or closed as far as its status says."""
-    return isinstance(mark, tuple) and bool(mark[1])
-
-
 def _pairs(values: Json | None) -> tuple[tuple[str, Any], ...]:
     return tuple(sorted((values or {}).items()))
 
@@ -79,8 +92,6 @@ class Trouble:
 
 
 class GangCounts(NamedTuple):
-    """How many pods of a gang run, have ended well, and have failed."""
-
     running: int = 0
     succeeded: int = 0
     failed: int = 0
@@ -94,13 +105,7 @@ class Tap(Protocol):
 
 
 class ClusterCache:
-    """List and watch of every kind that a snapshot needs. Threads may share it.
-
-    Args:
-        schedulers: pods with one of these scheduler names are to be scheduled.
-        wake: called (from a watch's thread) after a change that may change a decision; has to return at once.
-        taps: called for every change of an object, in order.
-    """
+    """Threads may share it. ``wake`` is called from a watch's thread and has to return at once."""
 
     def __init__(
         self,
@@ -141,16 +146,13 @@ class ClusterCache:
 
     @property
     def synced(self) -> bool:
-        """True once every kind was listed in full."""
         return all(reflector.synced.is_set() for reflector in self._reflectors)
 
     def wait_synced(self, seconds: float) -> bool:
-        """Wait for the first full picture; False where it did not come."""
         deadline = time.monotonic() + seconds
         return all(r.synced.wait(max(0.0, deadline - time.monotonic())) for r in self._reflectors)
 
     def age_seconds(self) -> float:
-        """How long the quietest watch has not been heard, infinite before the first list. Bookmarks count."""
         now = time.monotonic()
         return max(now - reflector.heard for reflector in self._reflectors)
 
@@ -158,7 +160,6 @@ class ClusterCache:
         return {r.kind.id: r.error for r in self._reflectors if r.error}
 
     def troubles(self) -> list[Trouble]:
-        """The watches that cannot go on now, in the order of the kinds."""
         now = time.monotonic()
         return [
             Trouble(r.kind.id, r.error, r.code, now - r.heard, absent=r.absent)
@@ -172,7 +173,6 @@ class ClusterCache:
             return {f"{kind} {'/'.join(filter(None, key))}": why for (kind, key), why in self._problems.items()}
 
     def snapshot(self) -> Snapshot:
-        """The picture as of now; the same object until something changes."""
         with self._lock:
             if self._snapshot is None:
                 self._snapshot = self._builder.build()
@@ -184,25 +184,21 @@ class ClusterCache:
             return self._builder.revisions()
 
     def gang_counts(self) -> dict[str, GangCounts]:
-        """What the status of each PodGroup ``namespace/name`` says of its pods."""
         with self._lock:
             return dict(self._counts)
 
     def waits(self, pods: Iterable[str]) -> dict[str, str]:
-        """Why pods without a node wait, as their own conditions say; of these, by ``namespace/name``."""
         with self._lock:
             return {key: self._waits[key] for key in pods if key in self._waits}
 
     def stateless_queues(self) -> dict[str, int]:
-        """Queues that were not opened or closed yet, with their resource versions."""
         with self._lock:
             known = self._known["Queue"].items()
-            return {name: version for (_, name), (version, mark) in known if not has_state(mark)}
+            return {name: version for (_, name), (version, mark) in known if not (isinstance(mark, tuple) and mark[1])}
 
     # -- from the watches --------------------------------------------------------------------------------------
 
     def page(self, kind: Kind, objects: list[Json]) -> None:
-        """Some objects of a list; the lock is free between two pages, so a session need not wait for all of them."""
         with self._lock:
             changed = False
             for obj in objects:
@@ -283,14 +279,12 @@ class ClusterCache:
 
 
 def counts_in(group: Json) -> GangCounts:
-    """The counts in a PodGroup's status; one that is not there is none."""
     status = group.get("status") or {}
     found = [status.get(name) for name in GangCounts._fields]
     return GangCounts(*(count if isinstance(count, int) else 0 for count in found))
 
 
 def waits_in(pod: Json) -> str:
-    """The code with which the condition ``PodScheduled`` of a pod without a node begins; empty where it has none."""
     if (pod.get("spec") or {}).get("nodeName"):
         return ""
     for condition in (pod.get("status") or {}).get("conditions") or ():

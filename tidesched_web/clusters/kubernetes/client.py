@@ -1,8 +1,4 @@
-"""Requests to an API server, as raw JSON.
-
-The ``kubernetes`` package brings configuration, TLS, authentication and the connection pool. Its model classes are
-left out: they cost more time than a session itself.
-"""
+"""Raw JSON: the model classes of the ``kubernetes`` package cost more time than a session itself."""
 
 from __future__ import annotations
 
@@ -47,7 +43,6 @@ _SECONDS = re.compile(r"(?<=timeout=)\d+\.\d+")
 
 
 def in_plain_words(error: urllib3.exceptions.HTTPError) -> str:
-    """What went wrong, as pages and alerts show it: the address stands before it."""
     return _SECONDS.sub(lambda found: f"{float(found[0]):.1f}", _WHO_FAILED.sub("", str(error)))
 
 
@@ -87,7 +82,6 @@ class KubernetesClient:
 
     @classmethod
     def for_cluster(cls, cluster: Cluster) -> KubernetesClient:
-        """The client of a stored cluster, with its decrypted credentials."""
         from tidesched_web.clusters.credentials import connection_of  # the rest of this module needs no database
 
         return cls(connection_of(cluster))
@@ -119,7 +113,6 @@ class KubernetesClient:
         return name
 
     def close(self) -> None:
-        """Close the connections and remove what was written for them."""
         self._api.close()
         for file in self._files:
             file.unlink(missing_ok=True)
@@ -128,24 +121,14 @@ class KubernetesClient:
     # -- reading -----------------------------------------------------------------------------------------------
 
     def get(self, path: str, query: Mapping[str, Any] | None = None, *, whole: bool = False) -> Json:
-        """One object or list; ``whole``: a long list in one piece, for which there is more room and time.
-
-        Raises:
-            ApiFailure: the server said no. Unreachable: it said nothing, or without end.
-        """
+        """``whole``: a long list in one piece, for which there is more room and time."""
         code, body, rest = self._request("GET", path, query=query, bound=WHOLE_LIST if whole else READ)
         if code != 200:
             raise ApiFailure(code, body, retry_after=rest)
         return body
 
     def serves(self, group_version: str, resource: str) -> bool:
-        """True when the server has ``resource`` (``queues``, ``podgroups/status``) in that group and version.
-
-        Asked again after some minutes: kinds may come to a cluster later.
-
-        Raises:
-            ApiFailure, Unreachable: as :meth:`get`; a group that is not there is no failure.
-        """
+        """Asked again after some minutes: kinds may come later. A group that is not there is no failure."""
         asked, resources = self._resources.get(group_version, (float("-inf"), frozenset()))
         if time.monotonic() - asked > _DISCOVERY_SECONDS:
             prefix = "/apis" if "/" in group_version else "/api"
@@ -161,11 +144,6 @@ class KubernetesClient:
 
     @contextlib.contextmanager
     def stream(self, path: str, query: Mapping[str, Any], *, read_timeout: float) -> Iterator[urllib3.HTTPResponse]:
-        """An open response, to be read as it comes.
-
-        Raises:
-            ApiFailure: the server said no. Unreachable: it said nothing.
-        """
         timeout = urllib3.Timeout(connect=TIMEOUT_SECONDS, read=read_timeout)
         response = self._send("GET", path, query, None, {}, timeout)
         try:
@@ -188,7 +166,6 @@ class KubernetesClient:
         content_type: str = "application/json",
         headers: Mapping[str, str] | None = None,
     ) -> Outcome:
-        """One request, sent at most once; any answer and none is an :class:`Outcome`."""
         try:
             code, answer, rest = self._request(
                 method, path, body, query=query, content_type=content_type, headers=headers
@@ -210,7 +187,6 @@ class KubernetesClient:
         headers: Mapping[str, str] | None = None,
         bound: Bound | None = None,
     ) -> tuple[int, Json, float]:
-        """Status code, body, and the seconds of rest that the server asks for."""
         sent = dict(headers or {})
         data = None
         if body is not None:

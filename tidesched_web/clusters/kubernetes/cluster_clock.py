@@ -1,5 +1,3 @@
-"""The time of a cluster, as its own server has it."""
-
 import threading
 import time
 from dataclasses import dataclass
@@ -33,13 +31,7 @@ class ClusterClock:
         self._answers = False
 
     def now(self) -> float:
-        """Seconds since the epoch by the cluster's clock; never earlier than what it said before.
-
-        While a simulated cluster does not answer, its clock is taken to stand still, as it does when it is down.
-
-        Raises:
-            ApiFailure, Unreachable: a simulated cluster could not be asked the first time.
-        """
+        """Never earlier than before. While a simulated cluster does not answer, its clock is taken to stand still."""
         if not self._simulated:
             return time.time()
         with self._lock:

@@ -1,9 +1,4 @@
-"""Python's collector of garbage beside the objects of a large cluster.
-
-They hold no circles and live long: each look at them is in vain. With Python's usual thresholds it looks so often that
-a list of a large cluster takes twice its time. So it looks seldom by itself, and is asked to look while nothing else
-waits: between two sessions.
-"""
+"""The objects of a large cluster hold no circles and live long: garbage is looked for between two sessions only."""
 
 import gc
 import threading
@@ -28,8 +23,6 @@ def pass_over() -> None:
 
 
 class QuietCollector:
-    """One for a process: collects garbage when there is time, and knows what that cost."""
-
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._at = time.monotonic()
@@ -37,7 +30,6 @@ class QuietCollector:
         self.found = 0
 
     def quiet(self, seconds: float) -> bool:
-        """There are ``seconds`` in which nothing else is to be done; True where garbage was collected in them."""
         if not self._lock.acquire(blocking=False):
             return False  # another cluster's thread collects
         try:

@@ -1,5 +1,3 @@
-"""How a cluster is reached, and which addresses are acceptable."""
-
 from __future__ import annotations
 
 import ipaddress
@@ -20,11 +18,7 @@ _NAT64 = ipaddress.IPv6Network("64:ff9b::/96")
 
 
 class BadConnection(ValueError):
-    """Connection data that cannot be used; ``path`` names the field.
-
-    ``said`` is the message with places for ``values``, so that pages can say it in the reader's language
-    (``clusters.refusal_words``).
-    """
+    """``said`` is the message with places for ``values``, for the reader's language (``clusters.refusal_words``)."""
 
     def __init__(self, path: str, said: str, **values: object) -> None:
         self.path, self.said, self.values = path, said, {name: str(value) for name, value in values.items()}
@@ -34,10 +28,7 @@ class BadConnection(ValueError):
 
 @dataclass(frozen=True)
 class Connection:
-    """Address and credentials of an API server. The secrets stay out of ``repr``.
-
-    ``token_file`` takes the place of ``token`` where this process runs in the cluster itself.
-    """
+    """The secrets stay out of ``repr``. ``token_file`` takes the place of ``token`` in the cluster itself."""
 
     url: str
     ca_certificate: str = ""
@@ -49,7 +40,6 @@ class Connection:
 
     @property
     def is_loopback(self) -> bool:
-        """True when the server is on this machine, so that no proxy can reach it."""
         host = urlsplit(self.url).hostname or ""
         try:
             return ipaddress.ip_address(host).is_loopback
@@ -58,7 +48,6 @@ class Connection:
 
 
 def _meant(address: ipaddress.IPv4Address | ipaddress.IPv6Address) -> ipaddress.IPv4Address | ipaddress.IPv6Address:
-    """The IPv4 address that an IPv6 one stands for; else the address itself."""
     if isinstance(address, ipaddress.IPv4Address):
         return address
     if address in _NAT64:
@@ -74,21 +63,11 @@ def gives_away(address: ipaddress.IPv4Address | ipaddress.IPv6Address) -> bool:
 
 
 def check_secret_text(text: str, path: str) -> None:
-    """Refuse what no header and no handshake can hold.
-
-    Raises:
-        BadConnection: it has blanks, line ends or other signs in it, or is far too long.
-    """
     if len(text) > MOST_TOKEN or not (text.isascii() and text.isprintable()) or " " in text:
         raise BadConnection(path, "has blanks, line ends or other signs in it, or is too long")
 
 
 def check_server_name(name: str, path: str) -> None:
-    """Refuse what no certificate is made out to; an empty name passes.
-
-    Raises:
-        BadConnection: it is neither a host name nor an address, such as a URL or a name with a port.
-    """
     check_secret_text(name, path)
     if not name:
         return
@@ -101,18 +80,7 @@ def check_server_name(name: str, path: str) -> None:
 
 
 def check_server(url: str, *, path: str = "server", loopback: bool = False, plain: bool = False) -> str:
-    """The address of an API server in one form, without its trailing slash.
-
-    Clusters stand in private networks, so private addresses pass. Addresses that no cluster has but that give
-    secrets away (link-local with its metadata services, unspecified, multicast) do not.
-
-    Args:
-        path: the field, for the message.
-        loopback: this machine is an address too. plain: http will do across a network too.
-
-    Raises:
-        BadConnection: names what is wrong and what would be right.
-    """
+    """Private addresses pass; those that give secrets away (link-local metadata, unspecified, multicast) do not."""
     try:
         parts = urlsplit(url.strip())
     except ValueError as error:

@@ -1,5 +1,3 @@
-"""What can be said of credentials without telling them: whose they are, until when, and the authority's fingerprint."""
-
 import base64
 import binascii
 import datetime as dt
@@ -26,19 +24,12 @@ class Facts:
 
 @dataclass(frozen=True)
 class Authority:
-    """A certificate that servers are verified against."""
-
     subject: str
     fingerprint: str
     expires_at: dt.datetime
 
 
 def authorities(pem: str, *, path: str = "ca_certificate") -> list[Authority]:
-    """The certificates of a PEM text; none for an empty one.
-
-    Raises:
-        BadConnection: it is something else.
-    """
     if not pem.strip():
         return []
     try:
@@ -54,11 +45,6 @@ def authorities(pem: str, *, path: str = "ca_certificate") -> list[Authority]:
 
 
 def facts_of(connection: Connection) -> Facts:
-    """Facts of the credentials of a connection.
-
-    Raises:
-        BadConnection: certificate and key cannot be read or are not one pair.
-    """
     if connection.token_file is not None:
         return token_facts(connection.token_file.token())
     if connection.client_certificate:

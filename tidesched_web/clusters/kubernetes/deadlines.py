@@ -1,8 +1,4 @@
-"""The end of what a server may take for an answer, whatever it sends meanwhile.
-
-The time-out of a socket begins anew with each byte: a byte every four seconds would hold a thread for ever, in the head
-of an answer, in the sizes of its pieces or in its body. So one thread of the process ends what is overdue.
-"""
+"""The time-out of a socket begins anew with each byte: so one thread of the process ends what is overdue."""
 
 import contextlib
 import os
@@ -37,8 +33,6 @@ class Deadline:
 
 
 class _Watcher:
-    """Looks at the deadlines of this process as long as there are any."""
-
     def __init__(self) -> None:
         self._changed = threading.Condition()
         self._open: dict[int, Deadline] = {}

@@ -1,4 +1,4 @@
-"""Connections that look at whom they are connected to, since a name may lead anywhere by the time it is used."""
+"""A name may lead anywhere by the time it is used: so it is looked at whom a connection has reached."""
 
 import ipaddress
 import socket
@@ -29,10 +29,7 @@ HEAD_SECONDS = 60.0
 
 
 class _OnePiece(HTTPConnection):
-    """Head and body of a request leave together: one TLS record and one call of the kernel, not two.
-
-    The head of the answer has an end: the time-out of the socket begins anew with each byte of it.
-    """
+    """One TLS record, one call of the kernel; the head has an end though each byte begins the time-out anew."""
 
     _held: list[bytes] | None = None
 
@@ -46,11 +43,6 @@ class _OnePiece(HTTPConnection):
         self.send(whole)
 
     def getresponse(self) -> HTTPResponse:  # type: ignore[override]  # as urllib3's own class
-        """The head of the answer.
-
-        Raises:
-            HeadTooSlow: it has not ended in time.
-        """
         sock = self.sock
         response, failed = None, None
         with Deadline(HEAD_SECONDS, lambda: sock.shutdown(socket.SHUT_RDWR)) as deadline:

@@ -1,5 +1,3 @@
-"""The service account of the pod that TideSched itself runs in."""
-
 import os
 import threading
 import time
@@ -16,8 +14,6 @@ _KEPT_SECONDS = 30.0
 
 
 class TokenFile:
-    """A token that is replaced in its file while the process runs."""
-
     def __init__(self, path: Path) -> None:
         self.path = path
         self._lock = threading.Lock()
@@ -42,11 +38,6 @@ class TokenFile:
 
 
 def in_cluster_connection(folder: Path = FOLDER) -> Connection:
-    """Address, authority and token of the cluster that this process runs in.
-
-    Raises:
-        BadConnection: this process is in no pod, or its pod has no service account token.
-    """
     host, port = os.environ.get("KUBERNETES_SERVICE_HOST", ""), os.environ.get("KUBERNETES_SERVICE_PORT", "443")
     shown = f"[{host}]" if ":" in host else host
     url = f"https://{shown}:{port}" if host else ADDRESS

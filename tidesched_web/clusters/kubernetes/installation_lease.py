@@ -1,8 +1,4 @@
-"""The ``coordination.k8s.io`` Lease that says which installation schedules a cluster.
-
-A restored back-up or a second installation has a database of its own, so its row lease cannot see the first one. This
-object can: it holds the installation's id, and only its holder may schedule until it has expired.
-"""
+"""A restored back-up has a database of its own: by this object only one installation schedules a cluster."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -27,11 +23,7 @@ class LeaseAnswer:
 
 
 def hold_lease(client: KubernetesClient, *, installation: str, wall: float, seconds: float) -> LeaseAnswer:
-    """Take or renew the Lease for ``seconds`` from ``wall`` on, unless another installation holds it.
-
-    Times are wall time on every cluster. The write carries the resource version that was read, so of two
-    installations that find it free one gets it.
-    """
+    """Wall time. The write carries the version that was read, so of two that find it free one gets it."""
     path = LEASE.path(LEASE_NAMESPACE, LEASE_NAME)
     found = client.send("GET", path)
     if found.kind is OutcomeKind.GONE:
@@ -51,7 +43,6 @@ def hold_lease(client: KubernetesClient, *, installation: str, wall: float, seco
 
 
 def release_lease(client: KubernetesClient, *, installation: str) -> None:
-    """Give the Lease up, so that another installation need not wait."""
     path = LEASE.path(LEASE_NAMESPACE, LEASE_NAME)
     found = client.send("GET", path)
     if found.body is not None and (found.body.get("spec") or {}).get("holderIdentity") == installation:

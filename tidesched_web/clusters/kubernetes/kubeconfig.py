@@ -1,8 +1,4 @@
-"""A strict reader of kubeconfig files.
-
-The Kubernetes client's own loader runs programs (``exec``) and opens files (``tokenFile``, ``client-key``) that an
-uploaded file names. This one takes inline data only, and refuses every key that it does not know.
-"""
+"""Strict: Kubernetes' own loader runs programs (``exec``) and opens files that an uploaded file names."""
 
 import base64
 import binascii
@@ -36,11 +32,6 @@ _WHY_NOT = {
 
 
 def contexts_of(text: str) -> tuple[list[str], str]:
-    """The names of the contexts of a file in its order, and the one that it calls current (empty where none is said).
-
-    Raises:
-        BadConnection: it is no kubeconfig.
-    """
     document = _load(text)
     entries = document.get("contexts")
     listed = [entry.get("name") for entry in entries if isinstance(entry, Mapping)] if isinstance(entries, list) else []
@@ -49,11 +40,6 @@ def contexts_of(text: str) -> tuple[list[str], str]:
 
 
 def read_kubeconfig(text: str, *, context: str = "") -> Connection:
-    """The connection of ``context``, or of the file's current one.
-
-    Raises:
-        BadConnection: names the field and what would be right.
-    """
     document = _load(text)
     name = context or _current(document)
     if not name:
@@ -123,7 +109,6 @@ def _refuse_namesakes(section: str, entries: object) -> None:
 
 
 def _problem(error: Exception) -> str:
-    """What is wrong and where, without the parser's own words for the text."""
     mark, problem = getattr(error, "problem_mark", None), getattr(error, "problem", None)
     return f"{problem} (line {mark.line + 1}, column {mark.column + 1})" if mark and problem else str(error)
 

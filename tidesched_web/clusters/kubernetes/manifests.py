@@ -1,5 +1,3 @@
-"""The objects that TideSched writes, as Kubernetes has them."""
-
 import hashlib
 import json
 from collections.abc import Iterable, Mapping
@@ -23,7 +21,6 @@ Json = dict[str, Any]
 
 
 def rfc3339(seconds: float) -> str:
-    """A time in whole seconds."""
     return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
@@ -48,11 +45,7 @@ def queue(
     labels: Mapping[str, str] | None = None,
     namespaces: Iterable[str] | None = None,
 ) -> Json:
-    """A Queue for server-side apply: only the fields that TideSched owns.
-
-    Args:
-        limits: other resources that it may use no more of. namespaces: who may use it.
-    """
+    """Only the fields that TideSched owns. ``limits``: other resources; ``namespaces``: who may use it."""
     annotations = {
         CARD_QUOTA: json.dumps(dict(sorted(card_quota.items())), separators=(",", ":")),
         SERVICE_TYPE: service_type,
@@ -88,7 +81,6 @@ def queue(
 def priority_class(
     name: str, *, value: int, global_default: bool, preemption_policy: str, description: str = ""
 ) -> Json:
-    """A PriorityClass for server-side apply."""
     manifest: Json = {
         "apiVersion": PRIORITY_CLASS.group_version,
         "kind": PRIORITY_CLASS.name,
@@ -116,10 +108,7 @@ def pod_group(
     annotations: Mapping[str, str],
     submitted: float,
 ) -> Json:
-    """A PodGroup for server-side apply, of the pods of ``owner`` (apiVersion, kind, name, uid).
-
-    It keeps the place that its first pod had in the queue.
-    """
+    """It keeps the place that its first pod had in the queue."""
     api_version, kind, owner_name, uid = owner
     resources: Json = {}
     if cpu_milli:
@@ -147,7 +136,6 @@ def pod_group(
 def binding(
     name: str, namespace: str, *, uid: str, node: str, card: str, card_indices: tuple[int, ...], group: str = ""
 ) -> Json:
-    """A Binding; its annotations become the pod's, its uid must be the pod's."""
     annotations = {}
     if group:
         annotations[GROUP_NAME] = group
@@ -163,7 +151,6 @@ def binding(
 
 
 def eviction(name: str, namespace: str, *, uid: str) -> Json:
-    """An Eviction of exactly the pod with ``uid``."""
     return {
         "apiVersion": "policy/v1",
         "kind": "Eviction",
@@ -192,10 +179,7 @@ def event(
     now: float,
     count: int,
 ) -> Json:
-    """A core/v1 Event about an object, for server-side apply.
-
-    Its name says object and reason, so the next one of the same reason is the same Event, counted on.
-    """
+    """Its name says object and reason, so the next one of the same reason is the same Event, counted on."""
     mark = hashlib.sha256(f"{uid}/{reason}".encode()).hexdigest()[:16]
     return {
         "apiVersion": EVENT.group_version,

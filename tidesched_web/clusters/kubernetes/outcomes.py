@@ -1,5 +1,3 @@
-"""What came of a write: a value, since most of these answers are expected."""
-
 import enum
 from dataclasses import dataclass
 from typing import Any
@@ -20,17 +18,7 @@ class OutcomeKind(enum.StrEnum):
 
 @dataclass(frozen=True)
 class Outcome:
-    """One answer.
-
-    Attributes:
-        reason: Kubernetes' own word (``NotFound``, ``Conflict``, ``TooManyRequests`` …) or the name of the failure.
-        message: the sentence that came with it.
-        maybe_done: only with UNREACHABLE: the request may have reached the server, so ask before repeating it.
-        away: only with UNREACHABLE: the server serves no request for now (no connection, an expired token), so the next
-            request would end in the same way.
-        retry_after: only with UNREACHABLE: the server has too much to do and asks for so many seconds of rest; 0 = no.
-        body: the object that came back, when one did.
-    """
+    """``maybe_done``: the request may have arrived: ask before repeating. ``away``: the next would end so too."""
 
     kind: OutcomeKind
     reason: str = ""
@@ -46,7 +34,6 @@ class Outcome:
 
 
 def from_status(code: int, body: dict[str, Any], *, retry_after: float = 0.0) -> Outcome:
-    """Read an HTTP answer; ``retry_after`` as its header says."""
     if 200 <= code < 300:
         return Outcome(OutcomeKind.DONE, body=body)
     reason, message = message_of(body, "reason") or f"HTTP {code}", message_of(body)
@@ -58,7 +45,8 @@ def from_status(code: int, body: dict[str, Any], *, retry_after: float = 0.0) ->
         return Outcome(OutcomeKind.CONFLICT, reason, message)
     if code == 401:  # about the caller, not about the request: a token that has expired will be replaced
         return Outcome(OutcomeKind.UNREACHABLE, reason, message, away=True)
-    if code == 429 and not is_budget(body):  # throttled before anything was done
+    of_budget = any(cause.get("reason") == "DisruptionBudget" for cause in _causes(body))
+    if code == 429 and not of_budget:  # throttled before anything was done
         return Outcome(OutcomeKind.UNREACHABLE, reason, message, retry_after=retry_after or _REST_SECONDS)
     if code >= 500:
         # A pod with several disruption budgets is answered with 500, and will be again.
@@ -68,17 +56,8 @@ def from_status(code: int, body: dict[str, Any], *, retry_after: float = 0.0) ->
     return Outcome(OutcomeKind.REFUSED, reason, message)
 
 
-def is_budget(body: dict[str, Any]) -> bool:
-    """True when a refusal comes from a PodDisruptionBudget."""
-    return any(cause.get("reason") == "DisruptionBudget" for cause in _causes(body))
-
-
 def _is_another_object(code: int, body: dict[str, Any], message: str) -> bool:
-    """A uid precondition failed: what was meant is gone, and another object has its name.
-
-    The API says so in words only ("UID in precondition", "UID in the precondition"; names have no capitals), and for
-    a patch as the attempt to change an immutable field.
-    """
+    """The API says so in words only, and for a patch as the attempt to change an immutable field."""
     if code == 409:
         return "UID in " in message
     return code == 422 and any(cause.get("field") == "metadata.uid" for cause in _causes(body))

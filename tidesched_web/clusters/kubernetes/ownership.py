@@ -1,11 +1,4 @@
-"""How an object that is to be applied stands to the live one: what differs, and who set it so.
-
-Server-side apply keeps in ``metadata.managedFields`` which manager set which field. A field that a manager sets to
-another value is theirs from then on. So a field that TideSched still owns has not been touched since its last push, and
-another value of it may be taken even where another co-owns the old one; one that it does not own was changed by them.
-
-Source: Kubernetes documentation of server-side apply (field management, conflicts).
-"""
+"""A field that another manager sets otherwise is theirs: one that TideSched owns was not touched since its push."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -25,13 +18,7 @@ _OMITTED: dict[Path, bool] = {("globalDefault",): False}
 
 @dataclass(frozen=True)
 class Standing:
-    """Attributes:
-    same: live has every field as wanted, and TideSched owns these and no others: a push has nothing to say.
-    shared: a field that differs is also owned by another manager: it has to be forced.
-    contested: fields that others have set otherwise since, with their managers.
-    emptied: maps of another manager in which TideSched owns every field and wants none any more. An apply would leave
-        null there, which the server then refuses: they have to be removed first.
-    """
+    """``shared``: to be forced. ``emptied``: to be removed first, since the server refuses an apply's null."""
 
     same: bool
     shared: bool
@@ -45,7 +32,6 @@ class Standing:
 
 
 def standing(wanted: Mapping[str, Any], live: Mapping[str, Any] | None) -> Standing:
-    """Compare the manifest ``wanted`` with what the server has; None = it has no such object."""
     if live is None:
         return Standing(same=False, shared=False)
     leaves = dict(_leaves(wanted))
@@ -110,10 +96,7 @@ def _means_the_same(path: Path, one: Any, other: Any) -> bool:
 
 
 def _owners(live: Mapping[str, Any]) -> tuple[set[Path], dict[Path, set[str]]]:
-    """Fields that TideSched applied, and the other managers of each field. Lists count as one value.
-
-    What TideSched wrote in another way than by apply counts for another manager to the server, though no stranger.
-    """
+    """Lists are one value. What TideSched wrote not by apply is another manager's to the server, no stranger."""
     ours: set[Path] = set()
     theirs: dict[Path, set[str]] = {}
     for entry in live["metadata"].get("managedFields") or ():

@@ -1,16 +1,9 @@
-"""Paths of the kinds that are read and written."""
-
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
 class Kind:
-    """A kind of object and where the API has it.
-
-    Attributes:
-        called: its name where another group has a kind of the same name; empty: as ``name``.
-        spare: sessions go on without it where TideSched may not read it (a role from before it was read).
-    """
+    """``called``: its name where another group has one of the kind. ``spare``: sessions go on without it."""
 
     name: str
     group_version: str
@@ -21,11 +14,9 @@ class Kind:
 
     @property
     def id(self) -> str:
-        """Its name, distinct from those of all other kinds."""
         return self.called or self.name
 
     def path(self, namespace: str = "", name: str = "", subresource: str = "") -> str:
-        """``/apis/…`` of all objects, those of a namespace, one object, or a part of it."""
         parts = ["/apis" if "/" in self.group_version else "/api", self.group_version]
         if self.namespaced and namespace:
             parts += ["namespaces", namespace]

@@ -1,5 +1,3 @@
-"""Many requests at once: never more than the server bears, and no more at all once it serves none."""
-
 import dataclasses
 import random
 import threading
@@ -21,12 +19,7 @@ def run_all(
     parallel: int = PARALLEL_WRITES,
     patience: float = PATIENCE_SECONDS,
 ) -> list[Outcome]:
-    """Make the calls, at most ``parallel`` at a time; the outcomes in the order of the calls.
-
-    A throttled call (429) is made again after the rest that the server asks for, and all others wait with it, half as
-    many at a time. Once the server is away, what is not sent yet is not sent: its outcome is UNREACHABLE, not
-    ``maybe_done``.
-    """
+    """Throttled (429) calls are repeated, half as many at a time; once the server is away none is sent."""
     waiting = list(calls)
     if not waiting:
         return []
@@ -36,8 +29,6 @@ def run_all(
 
 
 class _Flow:
-    """How many calls may be under way, and from when on."""
-
     def __init__(self, most: int, patience: float) -> None:
         self._changed = threading.Condition()
         self._most, self._width, self._active, self._well = most, most, 0, 0
@@ -69,7 +60,6 @@ class _Flow:
             return self._away
 
     def _leave(self, outcome: Outcome | None) -> tuple[Outcome | None, bool]:
-        """The outcome as it counts, and whether the call is to be made again."""
         with self._changed:
             self._active -= 1
             again = False

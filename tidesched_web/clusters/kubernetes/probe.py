@@ -1,5 +1,3 @@
-"""The connection test: can the cluster be reached, is it what a mode needs, and may TideSched do what it would do."""
-
 import datetime as dt
 import ssl
 import time
@@ -77,8 +75,6 @@ _PARALLEL = 8
 
 @dataclass(frozen=True)
 class Finding:
-    """One thing that was found out. ``values`` are what its sentence is made of; no secret is among them."""
-
     step: str
     code: str
     level: str
@@ -101,12 +97,7 @@ def unusable(error: BadConnection) -> Finding:
 
 
 class Probe:
-    """One run.
-
-    Args:
-        installation: this installation's name in the cluster's Lease.
-        conf: namespace and name of the ConfigMap of Volcano's scheduler.
-    """
+    """``installation``: the name in the Lease. ``conf``: namespace and name of the ConfigMap of Volcano's scheduler."""
 
     def __init__(
         self,
@@ -249,7 +240,7 @@ class Probe:
             self._say("card_quota_own", GOOD)
         elif conf is None:
             self._say("conf_missing", WARNING, name="/".join(self._conf))
-        elif volcano.enforces_card_quota(conf):
+        elif volcano.CARD_QUOTA_PLUGIN in volcano.plugins_of(conf):
             self._say("card_quota_holds", GOOD)
         else:
             self._say("card_quota_ignored", level, plugins=volcano.plugins_of(conf))
@@ -288,7 +279,6 @@ class Probe:
         return self._client.serves(kind.group_version, _named(kind, part))
 
     def _has(self, verb: Verb) -> bool:
-        """Whether the cluster has the kind of an optional line, in any version."""
         group = verb.need.group
         try:
             versions = self._client.get(f"/apis/{group}")["versions"]
@@ -297,7 +287,6 @@ class Probe:
         return any(self._client.serves(version["groupVersion"], verb.need.resource) for version in versions)
 
     def _allowed(self, verb: Verb) -> bool | None:
-        """The answer of an access review; None where this server answers none."""
         body = {
             "apiVersion": "authorization.k8s.io/v1",
             "kind": "SelfSubjectAccessReview",

@@ -1,7 +1,4 @@
-"""RBAC of exactly the verbs of `verbs`.
-
-`python -m tidesched_web.clusters.kubernetes.rbac manifests|chart MODE`, or `… page`, prints a generated file.
-"""
+"""`python -m tidesched_web.clusters.kubernetes.rbac manifests|chart MODE`, or `… page`, prints a generated file."""
 
 import sys
 from collections.abc import Iterable
@@ -25,7 +22,6 @@ class _Plain(yaml.SafeDumper):
         return True
 
     def represent_sequence(self, tag: str, sequence: Any, flow_style: bool | None = None) -> Any:
-        """Lists of words on one line."""
         words = all(isinstance(entry, str) for entry in sequence)
         return super().represent_sequence(tag, sequence, flow_style=words or flow_style)
 
@@ -35,7 +31,6 @@ def _dump(documents: list[Json]) -> str:
 
 
 def rules(needs: Iterable[Need]) -> list[Json]:
-    """The rules of a role; lines that differ in their verbs alone are one rule."""
     merged: dict[tuple[str, str, tuple[str, ...]], list[str]] = {}
     for need in needs:
         verbs = merged.setdefault((need.group, need.resource, need.names), [])
@@ -58,7 +53,6 @@ def roles(mode: str) -> Json:
 
 
 def manifests(mode: str) -> list[Json]:
-    """Everything that `kubectl apply` needs: namespace, service account, roles and bindings."""
     name = f"tidesched-{mode}"
     subject = {"kind": "ServiceAccount", "name": ACCOUNT, "namespace": NAMESPACE}
     found = roles(mode)
@@ -90,7 +84,6 @@ def manifests(mode: str) -> list[Json]:
 
 
 def remedy(missing: Iterable[tuple[Need, str]], *, user: str, mode: str) -> str:
-    """A manifest that grants the verbs that are missing, and nothing else, to the account that lacks them."""
     by_place: dict[str, list[Need]] = {}
     for need, verb in missing:
         by_place.setdefault(need.namespace, []).append(replace(need, verbs=(verb,)))

@@ -1,5 +1,3 @@
-"""List and watch one kind, for as long as asked: the events of one kind in order, without a gap."""
-
 import logging
 import random
 import threading
@@ -53,15 +51,7 @@ class _Expired(Exception):
 
 
 class Reflector(threading.Thread):
-    """Keeps a sink in step with one kind of one cluster.
-
-    Attributes:
-        synced: set after the first full list.
-        heard: monotonic time of the last answer, line or bookmark.
-        error: what went wrong last, empty while all is well.
-        code: the status that the server answered with then; 0 where it did not answer.
-        absent: the server does not know this kind, or does not show one that can be spared.
-    """
+    """``heard``: monotonic time of the last answer. ``absent``: not known, or not shown and may be spared."""
 
     def __init__(self, client: KubernetesClient, kind: Kind, sink: Sink | PagedSink) -> None:
         super().__init__(name=f"watch-{kind.plural}", daemon=True)
@@ -112,7 +102,6 @@ class Reflector(threading.Thread):
             delay = min(delay * 2, _LONGEST_DELAY)
 
     def stop(self) -> None:
-        """Ask the thread to end, and end its open stream."""
         self._ending.set()
         response = self._response
         if response is not None:
@@ -153,7 +142,7 @@ class Reflector(threading.Thread):
                 if error.code == 410 and "continue" in query:
                     raise _Expired from None
                 if error.code == 404 or (error.code == 403 and self.kind.spare):
-                    page, absent = self._absent(), True
+                    page, absent = {"items": [], "metadata": {"resourceVersion": ""}}, True
                 else:
                     raise
             metadata = page["metadata"]
@@ -183,10 +172,6 @@ class Reflector(threading.Thread):
 
     def _first(self, query: dict[str, Any]) -> Json:
         return self._client.get(self.kind.path(), query, whole="limit" not in query)
-
-    def _absent(self) -> Json:
-        """A cluster without this kind (no Volcano jobs, say) has none of it, and may get it or show it later."""
-        return {"items": [], "metadata": {"resourceVersion": ""}}
 
     def _watch(self) -> None:
         if not self._version:

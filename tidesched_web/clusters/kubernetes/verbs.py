@@ -1,7 +1,4 @@
-"""What TideSched asks of a cluster, per mode: the one table that RBAC, documentation and connection test come from.
-
-A request that the adapter makes and that stands in no line here is refused by a real cluster.
-"""
+"""The one table of RBAC, documentation and connection test: a request in no line here is refused by a real cluster."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -17,15 +14,7 @@ VOLCANO_CONF = (VOLCANO_NAMESPACE, VOLCANO_CONFIG_MAP)
 
 @dataclass(frozen=True)
 class Need:
-    """Verbs on one resource, and what for.
-
-    Attributes:
-        group: the API group, empty for core.
-        resource: plural, with ``/subresource``.
-        namespace: only there (a Role); empty for all (a ClusterRole).
-        names: only objects of these names. ``create`` cannot be limited so: it has a line of its own.
-        optional: for kinds that a cluster may lack; then the verbs are not asked for.
-    """
+    """``create`` cannot be limited by ``names``: a line of its own. ``optional``: a cluster may lack the kind."""
 
     group: str
     resource: str
@@ -99,14 +88,11 @@ NEEDS: tuple[Need, ...] = (
 
 @dataclass(frozen=True)
 class Verb:
-    """One verb of one line, as an access review asks for it."""
-
     need: Need
     verb: str
 
     @property
     def attributes(self) -> dict[str, str]:
-        """The ``resourceAttributes`` of a SelfSubjectAccessReview."""
         resource, _slash, subresource = self.need.resource.partition("/")
         asked = {"group": self.need.group, "resource": resource, "subresource": subresource, "verb": self.verb}
         asked |= {"namespace": self.need.namespace, "name": self.need.names[0] if self.need.names else ""}
@@ -114,7 +100,6 @@ class Verb:
 
 
 def needs_of(mode: str, conf: tuple[str, str] = VOLCANO_CONF) -> list[Need]:
-    """The lines of a mode, in the table's order; ``conf``: where this cluster has Volcano's ConfigMap."""
     return [_placed(need, conf) for need in NEEDS if mode in need.modes]
 
 
@@ -125,7 +110,6 @@ def _placed(need: Need, conf: tuple[str, str]) -> Need:
 
 
 def verbs_of(mode: str, conf: tuple[str, str] = VOLCANO_CONF) -> Iterator[Verb]:
-    """Each single verb of a mode; ``conf`` as in :func:`needs_of`."""
     for need in needs_of(mode, conf):
         for verb in need.verbs:
             yield Verb(need, verb)

@@ -1,5 +1,3 @@
-"""What a cluster's own Volcano is set to do, and whether its scheduler runs."""
-
 from typing import Any
 
 import yaml
@@ -15,14 +13,6 @@ _DEPLOYMENT, _LABEL = "volcano-scheduler", "app=volcano-scheduler"
 
 
 def scheduler_conf(client: KubernetesClient, place: tuple[str, str] = VOLCANO_CONF) -> str | None:
-    """The text of Volcano's scheduler configuration; None where the cluster has no such ConfigMap.
-
-    Args:
-        place: namespace and name of the ConfigMap.
-
-    Raises:
-        ApiFailure: the server does not let it be read. Unreachable: it did not answer.
-    """
     namespace, config_map = place
     try:
         found = client.get(f"/api/v1/namespaces/{namespace}/configmaps/{config_map}")
@@ -36,7 +26,6 @@ def scheduler_conf(client: KubernetesClient, place: tuple[str, str] = VOLCANO_CO
 
 
 def plugins_of(conf: str) -> list[str]:
-    """The plugins that a configuration switches on, in its order; none where it cannot be read."""
     try:
         check_shape(conf, twice=False)  # Volcano reads a key that stands twice
         document: Any = yaml.load(conf, Loader=yaml.CSafeLoader)
@@ -50,17 +39,7 @@ def plugins_of(conf: str) -> list[str]:
     return found
 
 
-def enforces_card_quota(conf: str) -> bool:
-    """True where queues' card quotas hold when Volcano schedules."""
-    return CARD_QUOTA_PLUGIN in plugins_of(conf)
-
-
 def running_schedulers(client: KubernetesClient) -> list[str]:
-    """``namespace/name`` of what runs Volcano's scheduler.
-
-    Raises:
-        ApiFailure, Unreachable: as `KubernetesClient.get`.
-    """
     named = client.get(DEPLOYMENT.path(), {"fieldSelector": f"metadata.name={_DEPLOYMENT}", "limit": 10})
     pods = client.get(POD.path(), {"labelSelector": _LABEL, "limit": 10})
     ready = [one for one in named["items"] if (one.get("status") or {}).get("readyReplicas")]

@@ -1,8 +1,4 @@
-"""The writes of a scheduling session and of the quota push.
-
-Each is guarded (uid, field manager) and idempotent: asked again after an unknown end, it finds its own work done.
-Answers are :class:`~tidesched_web.clusters.kubernetes.outcomes.Outcome` values.
-"""
+"""Each write is guarded (uid, field manager) and idempotent: asked again it finds its own work done."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -55,10 +51,7 @@ class ClusterWrites:
         card_indices: tuple[int, ...] = (),
         group: str = "",
     ) -> Outcome:
-        """Bind the pod with ``uid`` to ``node``; DONE too where it is bound there already.
-
-        ``group``: the PodGroup of a pod that does not name its own.
-        """
+        """DONE too where it is bound there already. ``group``: the PodGroup of a pod that does not name its own."""
         body = manifests.binding(name, namespace, uid=uid, node=node, card=card, card_indices=card_indices, group=group)
         outcome = self._send("POST", POD.path(namespace, name, "binding"), body)
         if outcome.kind is not OutcomeKind.CONFLICT:
@@ -73,11 +66,7 @@ class ClusterWrites:
         return outcome
 
     def evict_pod(self, namespace: str, name: str, *, uid: str, dry_run: bool = False) -> Outcome:
-        """Ask the pod with ``uid`` to leave, under its disruption budgets; GONE where it left already.
-
-        A server that finds another uid tries for ten seconds before it says so, which is longer than a session waits
-        here. So the pod is looked at before a dry run, and after an eviction without an answer.
-        """
+        """With another uid a server tries for ten seconds, longer than a session waits: so the pod is looked at."""
         if dry_run and self._replaced(namespace, name, uid):
             return _REPLACED
         query = {"dryRun": "All"} if dry_run else None
@@ -88,18 +77,13 @@ class ClusterWrites:
         return outcome
 
     def _replaced(self, namespace: str, name: str, uid: str) -> bool:
-        """True where the server says that the pod with ``uid`` is not there any more."""
         found = self.get_pod(namespace, name)
         if found.body is None:
             return found.kind is OutcomeKind.GONE
         return bool(found.body["metadata"]["uid"] != uid)
 
     def announce_disruption(self, namespace: str, name: str, *, uid: str, message: str, now: float) -> Outcome:
-        """Say in the pod's status that it is to go, and for whom, before it is evicted.
-
-        Who sees the pod end then knows that it did not fail. The Eviction API of a newer server overwrites reason
-        and message with its own.
-        """
+        """Before the eviction: who sees the pod end then knows that it did not fail."""
         condition = {
             "type": "DisruptionTarget",
             "status": "True",
@@ -113,7 +97,6 @@ class ClusterWrites:
         return self._patch_pod_status(namespace, name, uid, {"nominatedNodeName": node or None})
 
     def say_waiting(self, namespace: str, name: str, *, uid: str, reason: str, message: str, now: float) -> Outcome:
-        """Say in the pod's status that it has no node yet, and why."""
         condition = {
             "type": "PodScheduled",
             "status": "False",
@@ -127,7 +110,6 @@ class ClusterWrites:
         return self._send("DELETE", POD.path(namespace, name), manifests.delete_options(uid))
 
     def get_pod(self, namespace: str, name: str) -> Outcome:
-        """The pod as the server has it now, past any cache; ``body`` is None unless DONE."""
         return self._send("GET", POD.path(namespace, name))
 
     # -- gangs -------------------------------------------------------------------------------------------------
@@ -141,33 +123,24 @@ class ClusterWrites:
         phase: str,
         conditions: Sequence[Mapping[str, str]] = (),
     ) -> Outcome:
-        """Write phase and conditions (the whole list) of the PodGroup with ``uid``."""
         status: Json = {"phase": phase, "conditions": [dict(line) for line in conditions]}
         return self._patch_status(POD_GROUP, namespace, name, {"metadata": {"uid": uid}, "status": status})
 
     def patch_podgroup_counts(self, namespace: str, name: str, *, uid: str, counts: Mapping[str, int]) -> Outcome:
-        """Write how many pods of the PodGroup with ``uid`` run, have ended well, and have failed."""
         patch = {"metadata": {"uid": uid}, "status": dict(counts)}
         return self._patch_status(POD_GROUP, namespace, name, patch)
 
     def apply_podgroup(self, manifest: Json) -> Outcome:
-        """Make the PodGroup of pods that came without one, or bring ours up to date.
-
-        Not forced: a PodGroup that others keep (Volcano's controllers, a person) stays theirs.
-        """
+        """Not forced: a PodGroup that others keep (Volcano's controllers, a person) stays theirs."""
         return self._apply(POD_GROUP, manifest)
 
     def delete_podgroup(self, namespace: str, name: str, *, uid: str) -> Outcome:
-        """Delete the PodGroup with ``uid``: its workload was scaled to nothing."""
         return self._send("DELETE", POD_GROUP.path(namespace, name), manifests.delete_options(uid))
 
     # -- queues and priority classes ---------------------------------------------------------------------------
 
     def apply_queue(self, manifest: Json, *, dry_run: bool = False, force: bool = False) -> Outcome:
-        """Server-side apply: the fields of ``manifest`` become TideSched's, all others are left alone.
-
-        A field that another manager has set otherwise is a CONFLICT, unless ``force`` takes it.
-        """
+        """A field that another manager has set otherwise is a CONFLICT, unless ``force`` takes it."""
         return self._apply(QUEUE, manifest, dry_run=dry_run, force=force)
 
     def apply_priority_class(self, manifest: Json, *, dry_run: bool = False, force: bool = False) -> Outcome:
@@ -175,7 +148,6 @@ class ClusterWrites:
         return self._apply(PRIORITY_CLASS, manifest, dry_run=dry_run, force=force)
 
     def remove_queue_fields(self, name: str, paths: Sequence[tuple[str, ...]], *, version: str) -> Outcome:
-        """Take whole maps out of a queue that still is of ``version``."""
         patch: Json = {"metadata": {"resourceVersion": version}}
         for *above, last in paths:
             part = patch
@@ -186,22 +158,14 @@ class ClusterWrites:
         return self._send("PATCH", QUEUE.path(name=name), patch, query=query, content_type=MERGE_PATCH)
 
     def patch_queue_status(self, name: str, status: Mapping[str, Any], *, version: int | str | None = None) -> Outcome:
-        """Merge ``status`` into the queue's (state, allocated, counts of gangs), if it still is of ``version``."""
         guard: Json = {} if version is None else {"metadata": {"resourceVersion": str(version)}}
         return self._patch_status(QUEUE, "", name, {**guard, "status": dict(status)})
 
     def close_queue(self, name: str, *, drained: bool, by_command: bool = True, version: str = "") -> Outcome:
-        """Let a queue take no new gangs.
-
-        Where Volcano runs (``by_command``, and it knows Commands) it is asked; where TideSched is the scheduler, it
-        writes the state itself: ``Closing``, and ``Closed`` once the queue is ``drained``. With a ``version`` only as
-        long as the queue is of that: else it is a CONFLICT. A Command has no version of its own, so the queue is
-        looked at once more before it is sent.
-        """
+        """``by_command``: Volcano is asked; a Command has no version, so the queue is looked at just before."""
         return self._command_or_state(name, "CloseQueue", "Closed" if drained else "Closing", by_command, version)
 
     def open_queue(self, name: str, *, by_command: bool = True, version: str = "") -> Outcome:
-        """Let a closed queue take gangs in again; as :meth:`close_queue`."""
         return self._command_or_state(name, "OpenQueue", "Open", by_command, version)
 
     def delete_queue(self, name: str, *, uid: str, version: str = "") -> Outcome:
@@ -215,7 +179,6 @@ class ClusterWrites:
         return self._send("GET", PRIORITY_CLASS.path(name=name))
 
     def delete_priority_class(self, name: str, *, uid: str) -> Outcome:
-        """Delete the class with ``uid``, the first half of replacing it; live pods keep their value."""
         return self._send("DELETE", PRIORITY_CLASS.path(name=name), manifests.delete_options(uid))
 
     # -- events ------------------------------------------------------------------------------------------------

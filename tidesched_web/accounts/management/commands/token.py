@@ -1,5 +1,3 @@
-"""`manage.py token create | list | revoke`: tokens for platforms."""
-
 from argparse import ArgumentParser
 from typing import Any
 

@@ -1,5 +1,3 @@
-"""`manage.py user create | password`: accounts."""
-
 import getpass
 import os
 import sys

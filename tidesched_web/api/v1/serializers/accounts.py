@@ -1,5 +1,3 @@
-"""Tenants, projects, members and tokens as the API shows them."""
-
 import datetime as dt
 from typing import Any
 
@@ -58,7 +56,6 @@ class UserDocument(serializers.Serializer[Any]):
         return user.last_login if self._close(user) else None
 
     def _close(self, user: Any) -> bool:
-        """Whether the caller sees everything, is this person, or invited this person."""
         access = self.context.get("access")
         return access is not None and (access.everything or access.user_id in (user.pk, user.invited_by_id))
 

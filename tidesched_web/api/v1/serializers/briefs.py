@@ -1,5 +1,3 @@
-"""Small forms of objects, for use inside others: enough to show them and to ask for more."""
-
 from typing import Any
 
 from drf_spectacular.types import OpenApiTypes
@@ -11,8 +9,6 @@ from tidesched_web.api.v1.serializers.json_shapes import CARDS, COUNT, map_of
 
 @extend_schema_field(OpenApiTypes.URI)
 class AddressField(serializers.Field[Any, Any, str, Any]):
-    """Where an object is: the list's address and its id."""
-
     def __init__(self, resource: str, **kwargs: Any) -> None:
         super().__init__(read_only=True, source="*", **kwargs)
         self.resource = resource
@@ -40,8 +36,6 @@ class WholeCountsField(CountsField):
 
 
 class MemoryField(serializers.IntegerField):
-    """Memory in bytes, from a column in MiB."""
-
     def __init__(self, **kwargs: Any) -> None:
         super().__init__(read_only=True, **kwargs)
 

@@ -1,5 +1,3 @@
-"""Changes of quota as the API shows and takes them."""
-
 import datetime as dt
 from typing import Any
 
@@ -85,8 +83,6 @@ class ForecastDocument(serializers.Serializer[Any]):
 
 @extend_schema_field(ref("TreeEdits"))
 class EditsField(ShownAsIs):
-    """Edits of a tree."""
-
     def to_internal_value(self, data: Any) -> Any:
         if not isinstance(data, dict):
             raise serializers.ValidationError("Edits are a map: object → merge patch of its document.")
@@ -94,8 +90,6 @@ class EditsField(ShownAsIs):
 
 
 class MomentField(serializers.DateTimeField):
-    """A moment that every time zone has a local time for."""
-
     def enforce_timezone(self, value: dt.datetime) -> dt.datetime:
         try:
             in_calendar(value if value.tzinfo else value.replace(tzinfo=dt.UTC))
@@ -111,8 +105,6 @@ class FailureField(ShownAsIs):
 
 @extend_schema_field(CHANGE_ERRORS)
 class ErrorsField(ShownAsIs):
-    """Why a change cannot be applied as it is."""
-
     def get_attribute(self, instance: Any) -> Any:
         return [] if instance.committed_at else (instance.plan or {}).get("errors", [])
 

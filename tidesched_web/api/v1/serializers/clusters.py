@@ -1,5 +1,3 @@
-"""Clusters, card types, nodes and policies as the API shows them. Credentials have no field here."""
-
 from typing import Any
 
 from drf_spectacular.utils import extend_schema_field

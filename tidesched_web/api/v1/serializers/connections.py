@@ -1,5 +1,3 @@
-"""How clusters are reached. Secrets are taken in; no document has a field for one."""
-
 from typing import Any
 
 from drf_spectacular.utils import extend_schema_field

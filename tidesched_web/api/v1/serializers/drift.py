@@ -1,5 +1,3 @@
-"""Drift as the API shows it."""
-
 from typing import Any
 
 from rest_framework import serializers

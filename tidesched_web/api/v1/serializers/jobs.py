@@ -1,5 +1,3 @@
-"""Documents of jobs."""
-
 from typing import Any
 
 from drf_spectacular.utils import extend_schema_field

@@ -1,8 +1,4 @@
-"""Shapes of JSON documents that no serializer makes: facts of any kind, an impact, a plan, a dry run.
-
-`Facts…` are maps of names to figures, texts, lists and further maps: `Facts1` holds plain ones alone, each next one may
-hold maps of the one before. No shape refers to itself, so that a reader knows how deep a document can be.
-"""
+"""`Facts1` holds plain figures alone, each next one maps of the one before: no shape refers to itself."""
 
 from typing import Any
 
@@ -19,7 +15,6 @@ DEEPEST_FACTS = 7
 
 
 def ref(name: str) -> Shape:
-    """A component by its name."""
     return {"$ref": f"#/components/schemas/{name}"}
 
 
@@ -36,25 +31,21 @@ def or_null(shape: Shape) -> Shape:
 
 
 def closed(properties: Shape, *optional: str, **said: Any) -> Shape:
-    """An object with these members and no others; all of them are there but the optional ones."""
     required = [name for name in properties if name not in optional]
     needed = {"required": required} if required else {}
     return {"type": "object", **said, **needed, "properties": properties, "additionalProperties": False}
 
 
 def optional(properties: Shape, **said: Any) -> Shape:
-    """An object with none but these members, each of which may be left out."""
     return closed(properties, *properties, **said)
 
 
 def extended(properties: Shape, *required: str, **said: Any) -> Shape:
-    """Known members, and further plain figures."""
     further = {"required": [*required]} if required else {}
     return {"type": "object", **said, **further, "properties": properties, "additionalProperties": ref("Fact")}
 
 
 def further_facts(level: int) -> Shape:
-    """A plain figure, a map of facts of this level, or a list of them."""
     return {"anyOf": [ref("Fact"), ref(f"Facts{level}"), list_of(ref(f"Facts{level}"))]}
 
 

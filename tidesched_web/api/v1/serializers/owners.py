@@ -1,5 +1,3 @@
-"""What is sent to make or change tenants, projects, business lines and members."""
-
 from typing import Any
 
 from drf_spectacular.utils import extend_schema_field
@@ -50,8 +48,6 @@ MOST_DIGITS, LONGEST_NAME = 18, 253
     }
 )
 class ReferenceField(ShownAsIs):
-    """Another object by its id, or by its slug or name."""
-
     def to_internal_value(self, data: Any) -> int | str:
         if isinstance(data, float) and data.is_integer():
             data = int(data)  # JSON knows only one kind of number
@@ -69,8 +65,6 @@ class ReferenceField(ShownAsIs):
 
 
 class ReasonMixin(serializers.Serializer[Any]):
-    """Every write may say why."""
-
     reason = serializers.CharField(
         max_length=1000, required=False, allow_blank=True, help_text="Goes into the audit log."
     )
@@ -94,8 +88,6 @@ class ReasonMixin(serializers.Serializer[Any]):
     }
 )
 class QuotaField(ShownAsIs):
-    """The quota of a tenant or project."""
-
     def to_internal_value(self, data: Any) -> Any:
         if not isinstance(data, list | dict):
             raise serializers.ValidationError("Rows as in the document, or a map by cluster.")

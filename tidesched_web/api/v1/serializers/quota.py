@@ -1,5 +1,3 @@
-"""Queues and priority classes as the API shows them."""
-
 from typing import Any
 
 from drf_spectacular.utils import extend_schema_field

@@ -1,5 +1,3 @@
-"""Tide plans as the API shows and takes them."""
-
 from typing import Any
 
 from drf_spectacular.utils import extend_schema_field

@@ -1,8 +1,3 @@
-"""Shapes of the quota tree: what an edit of each kind of object may say, and the tree as its file has it.
-
-An edit is a merge patch (RFC 7386): null takes a figure away, what is left out stays.
-"""
-
 from typing import Any
 
 from tidesched_web.api.v1.serializers.json_shapes import Shape, closed, list_of, optional, or_null, ref

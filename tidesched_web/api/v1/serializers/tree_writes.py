@@ -1,5 +1,3 @@
-"""What is sent to make or change the objects of a cluster's tree: queues, priority classes, card types, grants."""
-
 from typing import Any
 
 from drf_spectacular.utils import extend_schema_field
@@ -18,8 +16,6 @@ TREE_SCHEMA = ref("Tree")
 
 @extend_schema_field(TREE_SCHEMA)
 class TreeField(ShownAsIs):
-    """A tree: section → name → document."""
-
     def to_internal_value(self, data: Any) -> Any:
         if not isinstance(data, dict):
             raise serializers.ValidationError("A tree is a map with sections such as queues.")

@@ -1,5 +1,3 @@
-"""Gangs as the API shows them."""
-
 from typing import Any
 
 from django.utils import timezone

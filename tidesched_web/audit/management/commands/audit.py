@@ -1,5 +1,3 @@
-"""`manage.py audit …`: does every chain still hold; signed heads; segments that are sealed, exported and dropped."""
-
 import datetime as dt
 import sys
 from argparse import ArgumentParser

@@ -1,5 +1,3 @@
-"""`manage.py credentials check | rotate`: the keys that encrypt what TideSched knows of clusters."""
-
 from argparse import ArgumentParser
 from typing import Any
 
