@@ -123,7 +123,6 @@ class ClusterCache:
         # Of each object: its newest resource version and its signature; of one that went, the version of its end.
         self._known: dict[str, dict[Key, tuple[int, object]]] = {kind.id: {} for kind in kinds}
         self._gone: dict[str, dict[Key, int]] = {kind.id: {} for kind in kinds}
-        self._uids: dict[Key, str] = {}
         self._problems: dict[tuple[str, Key], str] = {}
         self._counts: dict[str, GangCounts] = {}
         self._waits: dict[str, str] = {}
@@ -178,11 +177,6 @@ class ClusterCache:
             if self._snapshot is None:
                 self._snapshot = self._builder.build()
             return self._snapshot
-
-    def pod_uid(self, key: str) -> str:
-        namespace, _, name = key.partition("/")
-        with self._lock:
-            return self._uids.get((namespace, name), "")
 
     def revisions(self) -> dict[str, PodGroup]:
         """PodGroups that TideSched made and would make otherwise now, as of the last snapshot."""
@@ -245,7 +239,6 @@ class ClusterCache:
         mark = signature(kind.id, obj)
         self._known[kind.id][key] = (version, mark)
         if kind.id == "Pod":
-            self._uids[key] = obj["metadata"]["uid"]
             if why := waits_in(obj):
                 self._waits["/".join(key)] = why
             else:
@@ -279,7 +272,6 @@ class ClusterCache:
             for old in list(gone)[:5_000]:
                 del gone[old]
         if kind.id == "Pod":
-            self._uids.pop(key, None)
             self._waits.pop("/".join(key), None)
         elif kind.id == "PodGroup":
             self._counts.pop("/".join(key), None)
