@@ -8,7 +8,7 @@ from django.utils import timezone
 
 from tests.api.cast import ApiClient, live_tokens
 from tidesched_web.accounts.models import ApiToken
-from tidesched_web.api import idempotency as kept_answers
+from tidesched_web.api import services as kept_answers
 from tidesched_web.api.models import StoredAnswer
 from tidesched_web.audit.models import AuditEntry
 from tidesched_web.clusters.models import Cluster

@@ -1,10 +1,8 @@
-from __future__ import annotations
-
 import logging
 import threading
 import time
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from celery.exceptions import SoftTimeLimitExceeded
 from django.conf import settings
@@ -20,9 +18,6 @@ from tidesched_web.common.progress import progress as moves
 from tidesched_web.jobs import services, waiting
 from tidesched_web.jobs.models import Job, JobState
 from tidesched_web.jobs.selectors import job_by_id
-
-if TYPE_CHECKING:
-    from tidesched_web.jobs.running import Running
 
 # Returns the result of the job; what it has noted by `report` is there again when it is called for another attempt.
 Handler = Callable[["Running"], dict[str, Any] | None]
