@@ -6,9 +6,9 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any
 
+import yaml
 from urllib3 import exceptions
 
-from tidesched_web.clusters.kubernetes import volcano
 from tidesched_web.clusters.kubernetes.answers import BeyondBound
 from tidesched_web.clusters.kubernetes.client import ApiFailure, KubernetesClient, Unreachable
 from tidesched_web.clusters.kubernetes.connection import BadConnection
@@ -26,6 +26,47 @@ from tidesched_web.clusters.kubernetes.paths import (
     Kind,
 )
 from tidesched_web.clusters.kubernetes.verbs import LEASE_NAME, LEASE_NAMESPACE, VOLCANO_CONF, Verb, verbs_of
+from tidesched_web.engine.yaml_shape import UNREADABLE, check_shape
+
+# The plugin that reads `volcano.sh/card.quota`; a stock Volcano has none that does.
+CARD_QUOTA_PLUGIN = "capacity-card"
+_DEPLOYMENT, _LABEL = "volcano-scheduler", "app=volcano-scheduler"
+
+
+def scheduler_conf(client: KubernetesClient, place: tuple[str, str] = VOLCANO_CONF) -> str | None:
+    namespace, config_map = place
+    try:
+        found = client.get(f"/api/v1/namespaces/{namespace}/configmaps/{config_map}")
+    except ApiFailure as error:
+        if error.code == 404:
+            return None
+        raise
+    data = found.get("data") or {}
+    name = "volcano-scheduler.conf"
+    return str(data[name] if name in data else next(iter(data.values()), ""))
+
+
+def plugins_of(conf: str) -> list[str]:
+    try:
+        check_shape(conf, twice=False)  # Volcano reads a key that stands twice
+        document: Any = yaml.load(conf, Loader=yaml.CSafeLoader)
+    except (yaml.YAMLError, *UNREADABLE):
+        return []
+    tiers = document.get("tiers") if isinstance(document, dict) else None
+    found = []
+    for tier in tiers if isinstance(tiers, list) else []:
+        plugins = tier.get("plugins") if isinstance(tier, dict) else None
+        found += [str(one.get("name")) for one in plugins or [] if isinstance(one, dict)]
+    return found
+
+
+def running_schedulers(client: KubernetesClient) -> list[str]:
+    named = client.get(DEPLOYMENT.path(), {"fieldSelector": f"metadata.name={_DEPLOYMENT}", "limit": 10})
+    pods = client.get(POD.path(), {"labelSelector": _LABEL, "limit": 10})
+    ready = [one for one in named["items"] if (one.get("status") or {}).get("readyReplicas")]
+    running = [one for one in pods["items"] if (one.get("status") or {}).get("phase") == "Running"]
+    return [f"{one['metadata']['namespace']}/{one['metadata']['name']}" for one in [*ready, *running]]
+
 
 # OpenSSL's X509_V_ERR_*.
 _EXPIRED = {9, 10}
@@ -228,7 +269,7 @@ class Probe:
 
     def _policy(self) -> None:
         try:
-            conf = volcano.scheduler_conf(self._client, self._conf)
+            conf = scheduler_conf(self._client, self._conf)
         except ApiFailure as error:
             if self._mode == "schedule":
                 self._say("card_quota_own", GOOD)
@@ -240,14 +281,14 @@ class Probe:
             self._say("card_quota_own", GOOD)
         elif conf is None:
             self._say("conf_missing", WARNING, name="/".join(self._conf))
-        elif volcano.CARD_QUOTA_PLUGIN in volcano.plugins_of(conf):
+        elif CARD_QUOTA_PLUGIN in plugins_of(conf):
             self._say("card_quota_holds", GOOD)
         else:
-            self._say("card_quota_ignored", level, plugins=volcano.plugins_of(conf))
+            self._say("card_quota_ignored", level, plugins=plugins_of(conf))
 
     def _others(self) -> None:
         try:
-            running = volcano.running_schedulers(self._client)
+            running = running_schedulers(self._client)
         except ApiFailure:
             running = None  # the verbs say why
         if running:
