@@ -141,7 +141,8 @@ def test_an_object_that_breaks_its_reader_does_not_keep_the_others_out(
     monkeypatch.setattr(cache._builder, "upsert", fragile)
     for name in ("monster", "tame"):
         metadata = {"name": name, "uid": name, "resourceVersion": "1"}
-        cache.absorb(NODE, {"metadata": metadata, "status": {"allocatable": {"cpu": "4"}}})
+        status = {"allocatable": {"cpu": "4"}}
+        cache.change(NODE, "ADDED", {"apiVersion": "v1", "kind": "Node", "metadata": metadata, "status": status})
     assert cache.problems()["Node monster"] == "RecursionError: a bug"
     assert "tame" in {n.name for n in cache.snapshot().nodes}
 
