@@ -19,7 +19,7 @@ def test_keys_move_edit_and_undo(site: str, open_browser: Opener) -> None:
     sheet.cell("research-training", A100).click()
     press = page.keyboard.press
     expect(sheet.where).to_contain_text("research-training")
-    expect(sheet.where).to_contain_text("now 48, in use 16")
+    expect(sheet.where).to_contain_text("now 48 · in use 16")
     page.keyboard.type("32")
     expect(page.locator(".sheet-input")).to_have_value("32")
     press("Tab")

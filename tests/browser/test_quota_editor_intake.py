@@ -28,7 +28,7 @@ def test_a_file_goes_out_and_comes_back(site: str, open_browser: Opener, tmp_pat
     target.write_text("\n".join(changed), "utf-8")
     page.locator("#import-csv").set_input_files(target)
     expect(page.locator("#count-changed")).to_have_text("1 changed")
-    expect(page.locator("#intake-title")).to_have_text(re.compile(r"^CSV loaded: 1 taken over, [\d,]+ as before$"))
+    expect(page.locator("#intake-title")).to_have_text(re.compile(r"^CSV loaded: 1 taken over · [\d,]+ as before$"))
     expect(page.locator("#export-with")).to_have_text("with your unsent edits")
     assert sent(page) == {"queue/research-training": {"card_quota": {A100: 44}}}
     del sheet
@@ -50,7 +50,7 @@ def check_the_panel(page: Page, sheet: Sheet) -> None:
     """The panel after `SHEET` was put in under a filter that hides two of its rows."""
     title, left = page.locator("#intake-title"), page.locator("#intake-left")
     # The A100 of the inference queue is empty as before.
-    expect(title).to_have_text(re.compile(r": 3 taken over, 8 not taken over(, [1-9]\d* as before)?$"))
+    expect(title).to_have_text(re.compile(r": 3 taken over · 8 not taken over( · [1-9]\d* as before)?$"))
     for line in (
         "research-training · H200 “-3”: At least 0, at most 10,000,000.",
         "search-training · H200 “many”: “many” is not a number.",
