@@ -125,6 +125,10 @@ def test_an_object_that_cannot_be_read_is_named_and_kept_as_it_was(
     cache.change(NODE, "MODIFIED", bad)
     assert "negative" in cache.problems()["Node odd"]
     assert {n.name: n.cpu_milli for n in cache.snapshot().nodes}["odd"] == 4000
+    better = {**good, "metadata": {**good["metadata"], "resourceVersion": "4"}, "status": {"allocatable": {"cpu": "8"}}}
+    for newer_first in (better, good):
+        cache.change(NODE, "MODIFIED", newer_first)
+    assert {n.name: n.cpu_milli for n in cache.snapshot().nodes}["odd"] == 8000, "an older state changes nothing"
 
 
 def test_an_object_that_breaks_its_reader_does_not_keep_the_others_out(

@@ -1,4 +1,7 @@
-"""The rights of all listeners are read together every `RIGHTS_SECONDS`, so a stream ends soon after a lost right."""
+"""The rights of all listeners are read together every `RIGHTS_SECONDS`, so a stream ends soon after a lost right.
+
+On one thread, whose connection is given back after each reading: an open stream holds none.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""What many requests read alike, kept while the process reads live events, until one says that it may have changed."""
+"""What many requests read alike, kept while the process reads live events, until one says that it may have changed.
+
+A change of this process counts at once, one of another as soon as its event is read. A person's own change may have
+been made by another process: pages that follow it read anew for `AFTER_WRITE_SECONDS`.
+"""
 
 import threading
 import time

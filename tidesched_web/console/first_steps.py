@@ -90,12 +90,12 @@ def _adopted(cluster: Cluster) -> Step:
         ) % {"n": amounts.number(n)}
         return _step(cluster, name, DUE, why, "adoption", _("Adopt queues"))
     if look.unmanaged_classes:
-        n = len(look.unmanaged_classes)
+        n, more = len(look.unmanaged_classes), " …" if len(look.unmanaged_classes) > 3 else ""
         why = ngettext(
             "%(n)s priority class of the cluster is not decided on here: %(names)s.",
             "%(n)s priority classes of the cluster are not decided on here: %(names)s.",
             n,
-        ) % {"n": amounts.number(n), "names": listed(look.unmanaged_classes)}
+        ) % {"n": amounts.number(n), "names": listed(look.unmanaged_classes[:3]) + more}
         return _step(cluster, name, DUE, why, "priority_classes", _("Open the priority classes"))
     if not there.tenants:
         return _step(cluster, name, DUE, _("There is no tenant yet."), "tree_file", _("Import a tree"))

@@ -1,4 +1,5 @@
-"""A body is read whole before the request takes a place, so one that comes slowly keeps no thread."""
+"""A body is read whole before the request takes a place, so one that comes slowly keeps no thread; how long
+it may take, the proxy in front says (deploy/nginx)."""
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager

@@ -201,6 +201,10 @@ def test_queues_and_classes_without_a_decision_keep_the_steps(world, set_up) -> 
     text = overview(world)
     assert "1 priority class of the cluster is not decided on here: batch." in text
     assert "/clusters/hall-3/priority-classes/" in text
+    many = {("PriorityClass", name) for name in ("batch", "day", "night", "spare", "tide")}
+    drift.note_look(cluster=set_up, live=live | many)
+    assert "5 priority classes of the cluster are not decided on here: batch, day, night …." in overview(world)
+    drift.note_look(cluster=set_up, live=live)
     PriorityClass.objects.create(cluster=set_up, name="batch", value=10, refusals=1, sync_error="denied by the webhook")
     drift.note_look(cluster=set_up, live=live)
     text = overview(world)

@@ -103,7 +103,8 @@ def carry_out(
 def _go(
     change: QuotaChange, plan: Plan, *, access: Access, at: dt.datetime | None, reason: str | None, kept: bool = False
 ) -> None:
-    """An approval holds while reason and hour are those approved. ``kept``: its row has this plan."""
+    """An approval holds for its reason, and for its hour where one was approved: without, it may be applied at any.
+    ``kept``: its row has this plan."""
     require_fresh(plan)
     said = (change.reason if reason is None else reason).strip()
     now = timezone.now()

@@ -42,9 +42,9 @@ def figure(series: Sequence[TimingRow], theme: str) -> go.Figure:
                 y=[row.steps.get(step, 0) for row in series],
                 name=step_word(step),
                 marker={
-                    "color": colours.steps[place],
+                    "color": colours.steps[place % len(colours.steps)],
                     "pattern": {
-                        "shape": _SHAPES[place],
+                        "shape": _SHAPES[place % len(_SHAPES)],
                         "fillmode": "overlay",
                         "fgcolor": colours.surface,
                         "size": 6,

@@ -167,7 +167,7 @@ class QueueForm(QueueEditForm):
 
     def _left(self, room: Mapping[str, int]) -> str:
         known = {name: room[name] for name in self.cards if name in room}
-        most = sorted((name for name, left in known.items() if left), key=lambda name: (-known[name], name))
+        most = sorted((name for name, left in known.items() if left), key=lambda name: (-known[name], name))[:4]
         if not known:
             return ""
         if not most:

@@ -79,10 +79,17 @@ def _create(row: _O, *, actor: str, reason: str, after: dict[str, Any]) -> _O:
 
 @transaction.atomic
 def update_owner(
-    *, owner: Owner, actor: str, version: int | None = None, reason: str = "", **wanted: str | None
+    *,
+    owner: Owner,
+    actor: str,
+    name: str | None = None,
+    description: str | None = None,
+    version: int | None = None,
+    reason: str = "",
 ) -> bool:
     locked = lock_row(type(owner), owner.pk)
     check_version(locked, version)
+    wanted = {"name": name, "description": description}
     after = {key: value for key, value in wanted.items() if value is not None and value != getattr(locked, key)}
     if not after:
         return False

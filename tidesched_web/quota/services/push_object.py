@@ -1,6 +1,7 @@
 """Forced is only what a person asked to push again, and a field that TideSched owns beside another manager; all else
 that another manager has set otherwise is a conflict. An object is written, opened and closed only at the version
-that was read: where another write came between, both are read again (``OVERTAKEN``).
+that was read: where another write came between, both are read again (``OVERTAKEN``). Two pushes may have the same
+object at once, so what it should be is asked of the database after the object was read.
 """
 
 from dataclasses import dataclass, replace

@@ -1,4 +1,8 @@
-"""Own writes that the watch cache has not shown yet, laid over its snapshot so that nothing is decided twice."""
+"""Own writes that the watch cache has not shown yet, laid over its snapshot so that nothing is decided twice.
+
+An assumption ends when the cache shows what was written, or another object, and `EXPIRE_SECONDS` after the write at the
+latest: then the cache is believed again.
+"""
 
 from collections.abc import Sequence
 from typing import Any

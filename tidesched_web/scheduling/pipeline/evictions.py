@@ -1,4 +1,8 @@
-"""Every member of a reclaim passes a dry run before the first is evicted: a budget's no then costs nobody anything."""
+"""Every member of a reclaim passes a dry run before the first is evicted: a budget's no then costs nobody anything.
+
+Evictions are not atomic: a no in the middle leaves a partial reclaim and an alert; the evicted members end their gang
+through its controller, and the next session decides anew.
+"""
 
 from collections.abc import Callable, Sequence
 

@@ -77,7 +77,8 @@ def _1_hold_the_lease(work: Work) -> None:
 
 
 def _2_settle(work: Work) -> None:
-    """A session that may not send leaves open decisions for one that may."""
+    """A session that may not send leaves open decisions for one that may. The first one after a change of mode takes
+    the figures of the scheduler before out of the queues."""
     since = time.perf_counter()
     if (
         work.hold in (Hold.QUOTA_ONLY, Hold.MODE_CHANGED)
