@@ -111,6 +111,7 @@ _WAS = {
     "running": gettext_lazy("would have run"),
     "promised": gettext_lazy("had a promise of cards"),
     "admitted": gettext_lazy("was admitted"),
+    "larger": gettext_lazy("would have run with more pods"),
 }
 
 
