@@ -418,6 +418,14 @@ def snapshot(*objects: Object | Iterable[Object], schedulers: Sequence[str] = ("
     return builder.build()
 
 
+def taken(objects: Iterable[Object]) -> Snapshot:
+    """The objects as a snapshot; one that cannot be read is a finding."""
+    builder = SnapshotBuilder()
+    for index, item in enumerate(objects):
+        builder.take(item, path=f"items[{index}]")
+    return builder.build()
+
+
 def founding_policy(**arguments: Any) -> Policy:
     """The founding policy; keyword arguments are set on ``capacity-card``."""
     from scheduler_core.serde.policy import parse_policy

@@ -41,6 +41,7 @@ PROOFS = {
     ),
     "pages": Proof(f"-m proof {_TOGETHER} tests/browser"),
     "sessions": Proof(f"-m 'not proof' {_TOGETHER} tests/properties", environment={"RANDOM_SESSIONS": "200"}),
+    "broken": Proof(f"{_TOGETHER} tests/properties/test_broken.py", environment={"BROKEN_SNAPSHOTS": "2000"}),
     "kernels": Proof("-m proof tests/properties/test_compiled.py"),
     "audit": Proof("--timeout 1200 tests/web/test_audit_tampering.py", environment={"AUDIT_COPIES": "1000"}),
     "bench": Proof(modules=("bench --smallest",)),

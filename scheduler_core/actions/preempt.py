@@ -183,7 +183,7 @@ class Preempt(Action):
                 continue
             rule = self._guards.rule(gang)
             if rule is None and only_idle and not all(session.cluster.class_of(t).best_effort for t in members):
-                rule = "asks for something, and the preemptor for nothing"
+                rule = Rule.ASKS_FOR_SOMETHING.text()
             if rule is None:
                 gangs.append(gang)
             else:

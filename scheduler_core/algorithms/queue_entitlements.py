@@ -1,8 +1,8 @@
 """What each queue of a tree may use at most, is guaranteed and deserves.
 
 Source: volcano-semantics 4.9: a child inherits what its parent's capability says and it does not; the guarantees of its
-siblings are not for it; ``deserved`` is cut at the most it may use and raised to its guarantee. A parent that names
-less than its children do together is broken, for itself and all below it."""
+siblings are not for it; ``deserved`` is cut at the most it may use and raised to its guarantee. What a child names
+above its parent is cut at what the parent names; what it may use is cut at what all above it may use."""
 
 from collections.abc import Sequence
 
@@ -32,30 +32,32 @@ class Entitlements(msgspec.Struct, gc=False):
     deserved: list[list[int | None]]
 
 
-def entitlements(tree: QueueTree, total: Sequence[int], queues: Sequence[Written], rows: Sequence[str]) -> Entitlements:
-    """Work the tree out; what does not add up is noted in ``tree.problems``. O(queues x rows)."""
-    nothing = [0] * len(total)
+def entitlements(tree: QueueTree, total: Sequence[int], queues: Sequence[Written]) -> Entitlements:
+    """Work the tree out. O(queues x rows)."""
     guarantee = [[amount or 0 for amount in queue.guarantee] for queue in queues]
     deserved: list[list[int | None]] = [list(queue.deserved) for queue in queues]
     capability: list[list[int | None]] = [list(queue.capability) for queue in queues]
     order = tree.top_down()
+    for q in reversed(order):
+        if tree.children[q]:
+            _add_up(queues[q], guarantee, deserved, q, tree.children[q])
+    real = [[0] * len(total) for _ in queues]
+    whole = list(total)
+    if tree.root >= 0:
+        pairs = zip(total, capability[tree.root], strict=True)
+        whole = real[tree.root] = [most if cap is None else min(most, cap) for most, cap in pairs]
     for q in order:
         above = tree.parent[q]
         if above >= 0:
-            capability[q] = _inherited(tree, queues, capability, q, above, rows)
-    for q in reversed(order):
-        below = tree.children[q]
-        if below:
-            _raise_to_children(tree, queues, guarantee, deserved, q, below, rows)
-    real = [list(nothing) for _ in queues]
-    if tree.root >= 0:
-        real[tree.root] = list(total)
+            capability[q] = list(map(_least, capability[q], capability[above]))
+            lines = zip(deserved[q], deserved[above], strict=True)
+            deserved[q] = [None if own is None else _least(own, most) for own, most in lines]
+            guarantee[q] = [min(own, most) for own, most in zip(guarantee[q], guarantee[above], strict=True)]
     for q in order:
         above = tree.parent[q]
         siblings = tree.children[above] if above >= 0 else tree.top
         guaranteed = [sum(column) for column in zip(*(guarantee[s] for s in siblings), strict=True)]
-        room = real[above] if above >= 0 else total
-        real[q] = real_capability(room, guaranteed, guarantee[q], capability[q])
+        real[q] = real_capability(real[above] if above >= 0 else whole, guaranteed, guarantee[q], capability[q])
     for q in order:
         deserved[q] = [
             None if want is None and not least else max(min(want or 0, most), least)
@@ -64,38 +66,32 @@ def entitlements(tree: QueueTree, total: Sequence[int], queues: Sequence[Written
     return Entitlements(real, guarantee, deserved)
 
 
-def _inherited(
-    tree: QueueTree, queues: Sequence[Written], capability: list[list[int | None]], queue: int, above: int,
-    rows: Sequence[str],
-) -> list[int | None]:  # fmt: skip
-    found: list[int | None] = []
-    for row, own, parents in zip(rows, capability[queue], capability[above], strict=True):
-        if own is not None and parents is not None and own > parents:
-            tree.broken(
-                queue,
-                f"queue {queues[queue].name} has more {row} in its capability than its parent {queues[above].name}",
-            )
-        found.append(parents if own is None else own)
-    return found
+def _least(*amounts: int | None) -> int | None:
+    """The smallest of the amounts that are named."""
+    return min((amount for amount in amounts if amount is not None), default=None)
 
 
-def _raise_to_children(
-    tree: QueueTree, queues: Sequence[Written], guarantee: list[list[int]], deserved: list[list[int | None]],
-    queue: int, below: Sequence[int], rows: Sequence[str],
-) -> None:  # fmt: skip
-    """A parent has at least what its children have together; where it names less, that is a contradiction."""
-    for r, row in enumerate(rows):
-        promised = sum(guarantee[child][r] for child in below)
-        named = queues[queue].guarantee[r]
-        if named is not None and promised > named:
-            tree.broken(queue, f"the queues below {queues[queue].name} are guaranteed more {row} than it is itself")
-        guarantee[queue][r] = max(guarantee[queue][r], promised)
+def _add_up(
+    queue: Written, guarantee: list[list[int]], deserved: list[list[int | None]], q: int, below: Sequence[int]
+) -> None:
+    """A parent has what its children have together where it names nothing itself."""
+    for r, named in enumerate(queue.guarantee):
+        if named is None:
+            guarantee[q][r] = sum(guarantee[child][r] for child in below)
         wanted = [amount for child in below if (amount := deserved[child][r]) is not None]
-        line = deserved[queue][r]
-        if line is not None and sum(wanted) > line:
-            tree.broken(queue, f"the queues below {queues[queue].name} deserve more {row} than it does itself")
-        elif line is None and wanted:
-            deserved[queue][r] = sum(wanted)
+        if deserved[q][r] is None and wanted:
+            deserved[q][r] = sum(wanted)
+
+
+def free_of_others(
+    room: Sequence[int], others: Sequence[tuple[Sequence[int], Sequence[int]]], own: Sequence[int]
+) -> list[int]:
+    """The most that a queue may use beside its siblings. ``room``: of them together. ``others``: what each of them uses
+    and is guaranteed; the larger counts, so no two borrow the same guarantee. ``own``: the queue's guarantee."""
+    taken = [0] * len(room)
+    for used, guaranteed in others:
+        taken = [sum_ + max(use, least) for sum_, use, least in zip(taken, used, guaranteed, strict=True)]
+    return [max(most - used, least) for most, used, least in zip(room, taken, own, strict=True)]
 
 
 def within_line(asked: Sequence[int], used: Sequence[int], line: Amounts, *, one: bool) -> bool:

@@ -49,5 +49,7 @@ def remark(inputs: Inputs, *, as_json: bool) -> None:
         return
     if passed_over:
         print(f"passed over: {', '.join(f'{kind} {count}' for kind, count in passed_over.items())}", file=sys.stderr)
+    for finding in inputs.snapshot.findings:
+        print(f"{finding.severity}: {finding.object}: {finding.path}: {finding.message}", file=sys.stderr)
     for warning in warnings:
         print(f"warning: {warning}", file=sys.stderr)

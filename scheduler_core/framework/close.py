@@ -54,6 +54,7 @@ def close(session: Session, reasons: dict[int, Reason], positions: dict[int, int
     trace = session.trace
     evictions, reclaims = trace.told()
     return Result(
+        findings=session.snapshot.findings,
         now=session.now,
         binds=placements(session, ALLOCATED),
         evictions=evictions,

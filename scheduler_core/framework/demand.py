@@ -31,6 +31,16 @@ class Demand(msgspec.Struct, frozen=True, gc=False):
             _left(self.unknown, other.unknown),
         )  # fmt: skip
 
+    def at_least(self, other: Demand) -> Demand:
+        """The larger of the two, of each resource."""
+        more = other.less(self)
+        if more == Demand():
+            return self
+        return Demand(
+            self.cpu_milli + more.cpu_milli, self.memory_mib + more.memory_mib, _sum(self.cards, more.cards),
+            _sum(self.unnamed, more.unnamed), _sum(self.unknown, more.unknown),
+        )  # fmt: skip
+
     def _within(self, choices: dict[tuple[int, ...], int]) -> dict[tuple[int, ...], int]:
         """Milli-cards of which every card that will do is one of the choice, by choice."""
         cards = self.all_cards()
@@ -41,10 +51,11 @@ class Demand(msgspec.Struct, frozen=True, gc=False):
 
     def all_cards(self) -> dict[tuple[int, ...], int]:
         """``cards`` and ``unnamed`` together."""
-        cards = dict(self.cards)
-        for choice, milli in self.unnamed.items():
-            cards[choice] = cards.get(choice, 0) + milli
-        return cards
+        return _sum(self.cards, self.unnamed)
+
+
+def _sum(mine: dict[_Key, int], theirs: dict[_Key, int]) -> dict[_Key, int]:
+    return {key: mine.get(key, 0) + theirs.get(key, 0) for key in {**mine, **theirs}}
 
 
 def _left(mine: dict[_Key, int], theirs: dict[_Key, int]) -> dict[_Key, int]:

@@ -165,7 +165,7 @@ def _phases_after(session: Session) -> Codes:
     after[counts[RUNNING] > 0] = PHASE_UNKNOWN
     enough = (scheduled >= gangs.min_member) & (scheduled > 0)
     after[enough] = PHASE_RUNNING
-    after[enough & (counts[SUCCEEDED] + counts[FAILED] == scheduled)] = PHASE_COMPLETED
+    after[enough & (counts[SUCCEEDED] + counts[FAILED] == counts.sum(axis=0))] = PHASE_COMPLETED
     return after
 
 

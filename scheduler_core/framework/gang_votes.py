@@ -10,6 +10,7 @@ import msgspec
 
 from scheduler_core.framework.combine import Hooks
 from scheduler_core.model.decision import Vote
+from scheduler_core.model.rules import Rule
 from scheduler_core.state.status import Bools
 
 
@@ -32,8 +33,8 @@ class GangVerdict(msgspec.Struct, frozen=True, gc=False):
         """Why a candidate is refused: what the first plugin says that refuses it."""
         for opinion in self.opinions:
             if opinion.allowed is not None and not opinion.allowed[gang]:
-                return opinion.rule(gang) if opinion.rule is not None else "refused by vote"
-        return "no plugin votes for it"
+                return opinion.rule(gang) if opinion.rule is not None else Rule.BY_VOTE.text()
+        return Rule.NO_VOTE.text()
 
 
 def gang_votes(hooks: Hooks, point: str, reclaimer: int, candidates: Bools) -> GangVerdict | None:

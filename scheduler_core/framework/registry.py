@@ -11,7 +11,7 @@ PLUGIN_GROUP = "scheduler_core.plugins"
 ACTION_GROUP = "scheduler_core.actions"
 
 # Plugins that mean something (upstream Volcano, the founding documents) but are not built here yet.
-NOT_BUILT: frozenset[str] = frozenset({"network-topology-aware", "resource-strategy-fit"})
+NOT_BUILT: frozenset[str] = frozenset({"network-topology-aware", "pytorch", "resource-strategy-fit"})
 
 
 class Registry(NamedTuple):

@@ -163,14 +163,13 @@ class ResourceRows:
     def _scalars_of(self, gang: int) -> list[int]:
         """What ``session.minimum`` says for cpu, memory and cards, for the other resources."""
         session, group = self._session, self._session.group(gang)
-        count = session.needed(gang)
-        tasks = session.pending_tasks(gang)[:count]
-        if len(tasks) >= count or (group.min_resources is None and not group.card_request):
-            return self._scalars_asked(tasks)
-        stands = () if session.compat else session.gangs.with_status(gang, *NOT_TO_COME)
-        total, held = [0] * len(self), self._scalars_asked(stands)
-        for name, row in zip(session.axes.scalars, self._of_scalar, strict=True):
-            total[row] = max(0, group.min_scalars.get(name, 0) * MILLI - held[row])
+        if session.orphaned(gang):
+            return [0] * len(self)
+        total = self._scalars_asked(session.pending_tasks(gang)[: session.needed(gang)])
+        if group.min_scalars:
+            held = self._scalars_asked(() if session.compat else session.gangs.with_status(gang, *NOT_TO_COME))
+            for name, row in zip(session.axes.scalars, self._of_scalar, strict=True):
+                total[row] = max(total[row], group.min_scalars.get(name, 0) * MILLI - held[row])
         return total
 
     def _scalars_asked(self, tasks: Iterable[int]) -> list[int]:

@@ -32,7 +32,7 @@ from scheduler_core.model.resources import MILLI
 from scheduler_core.model.snapshot import Snapshot
 from scheduler_core.state.cluster import Cluster
 from scheduler_core.state.phases import PHASE_PENDING, PHASE_RUNNING, PHASE_UNKNOWN, Codes, Phases
-from scheduler_core.state.status import ALLOCATED, BOUND, GATED, PENDING, PIPELINED, RUNNING, SUCCEEDED
+from scheduler_core.state.status import ALLOCATED, BOUND, FAILED, GATED, PENDING, PIPELINED, RUNNING, SUCCEEDED
 from scheduler_core.state.task_class import TaskClass
 from scheduler_core.state.workspace import Workspace
 
@@ -288,7 +288,7 @@ class Session:
                 unknown[cls.card_key] = unknown.get(cls.card_key, 0) + cls.milli
         return Demand(cpu, memory, cards, unnamed, unknown)
 
-    def _demand_of_class(self, index: int, count: int) -> Demand:
+    def demand_of_class(self, index: int, count: int) -> Demand:
         """What several tasks of one class ask for."""
         known = self._class_demands.get((index, count))
         if known is None:
@@ -306,23 +306,33 @@ class Session:
     def minimum(self, gang: int) -> Demand:
         """What the gang needs beyond what it has, to reach minMember.
 
-        Existing tasks speak for themselves; where there are too few of them (a Job whose pods are made after
-        admission) the PodGroup's ``minResources`` and ``card.request`` do, less what members in place, finished ones
-        and those behind a scheduling gate ask for (upstream: all of it, again and again)."""
+        The larger of what existing tasks ask for and what the PodGroup's ``minResources`` and ``card.request`` say,
+        less what members in place, finished ones and those behind a scheduling gate ask for (upstream: all of it, again
+        and again). Nothing for a gang whose missing members nobody makes any more."""
         count = self.needed(gang)
-        if not count:
+        if not count or self.orphaned(gang):
             return Demand()
-        alike = self.columns.waiting_class(gang)
+        group, alike = self.group(gang), self.columns.waiting_class(gang)
         if alike is not None and alike[1] >= count:
-            return self._demand_of_class(alike[0], count)
-        tasks = self.pending_tasks(gang)
-        group = self.group(gang)
-        declared = group.min_resources is not None or bool(group.card_request)
-        if len(tasks) >= count or not declared:
-            return self.demand_of(tasks[:count])
+            seen = self.demand_of_class(alike[0], count)
+        else:
+            seen = self.demand_of(self.pending_tasks(gang)[:count])
+        if group.min_resources is None and not group.card_request:
+            return seen
         whole = self.declared(group)
         stands = () if self.compat else self.gangs.with_status(gang, *NOT_TO_COME)
-        return whole.less(self.demand_of(stands)) if stands else whole
+        return seen.at_least(whole.less(self.demand_of(stands)) if stands else whole)
+
+    def orphaned(self, gang: int) -> bool:
+        """Fewer members are there than it takes, one has ended, and no controller owns the gang to make others."""
+        counts, group = self.gangs.counts[:, gang], self.group(gang)
+        there = int(counts[[*NOT_TO_COME, PENDING]].sum())
+        ended = bool(counts[SUCCEEDED] + counts[FAILED])
+        return ended and there < group.min_member and not group.owner_kind and not group.waits_for_admission
+
+    def never_starts(self, gang: int) -> bool:
+        """As it is written, as long as that stays so."""
+        return bool(self.group(gang).unsupported) or self.problem(gang) is not None or self.orphaned(gang)
 
     def declared(self, group: PodGroup) -> Demand:
         """What ``minResources`` and ``card.request`` of a PodGroup ask for."""

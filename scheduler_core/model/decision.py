@@ -5,6 +5,7 @@ from collections.abc import Sequence
 
 import msgspec
 
+from scheduler_core.model.finding import Finding
 from scheduler_core.model.podgroup import GangCondition, GangPhase
 from scheduler_core.model.reason import Reason
 from scheduler_core.model.resources import Amount, cards_to_json
@@ -194,6 +195,7 @@ class Result(msgspec.Struct, frozen=True, gc=False, kw_only=True):
         binds: pods that get a place. pipelined: promises of room that is being freed. evictions: pods that leave.
         podgroups, queues: as they are once this is carried out; cards in milli-cards.
         reclaims: what each gang took and from which. reasons: why gangs wait. events: for Kubernetes.
+        findings: of the snapshot, objects that could not be read or only in part.
         timings_ms: milliseconds by step; empty without a timer."""
 
     now: float
@@ -205,6 +207,7 @@ class Result(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     reclaims: Sequence[Reclaim] = ()
     reasons: tuple[Reason, ...] = ()
     events: tuple[Event, ...] = ()
+    findings: tuple[Finding, ...] = ()
     timings_ms: dict[str, float] = {}
     version: int = RESULT_VERSION
 

@@ -52,6 +52,10 @@ class Rule(enum.StrEnum):
     TAKER_PREEMPTABLE = "the preemptor is preemptable itself"
     NOT_PREEMPTABLE = "is not preemptable, or does not run"
     REVOCABLE_ZONE = "runs in a revocable zone"
+    GANG_BUDGET = "its gang's budget (jdb) is used up"
+    ASKS_FOR_SOMETHING = "asks for something, and the preemptor for nothing"
+    BY_VOTE = "refused by vote"
+    NO_VOTE = "no plugin votes for it"
     COOLDOWN_LEFT = "cools down for {seconds} s more"
     # Why a candidate that might have been taken was not.
     TOO_LITTLE = "its leaving would not make enough room"

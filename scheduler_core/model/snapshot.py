@@ -6,6 +6,7 @@ import msgspec
 
 from scheduler_core.model.cards import CardType
 from scheduler_core.model.disruption import DisruptionBudget
+from scheduler_core.model.finding import Finding
 from scheduler_core.model.node import Node
 from scheduler_core.model.observed import Namespace, NodeMetrics, NumaTopology
 from scheduler_core.model.pod import Pod
@@ -32,7 +33,8 @@ class Snapshot(msgspec.Struct, frozen=True, gc=False, kw_only=True, omit_default
         schedulers: pods with one of these ``schedulerName`` are to be scheduled.
         latest: the latest timestamp seen in the input, seconds since the epoch (the default of ``now``).
         passed_over: kinds that were in the input and are not read, with their count.
-        warnings: what in the input could not be used as meant and was left aside, one sentence each, sorted."""
+        warnings: what in the input could not be used as meant and was left aside, one sentence each, sorted.
+        findings: objects that could not be read, or only in part."""
 
     nodes: Sequence[Node] = ()
     pods: Sequence[Pod] = ()
@@ -52,6 +54,7 @@ class Snapshot(msgspec.Struct, frozen=True, gc=False, kw_only=True, omit_default
     latest: float = 0.0
     passed_over: dict[str, int] = {}
     warnings: tuple[str, ...] = ()
+    findings: tuple[Finding, ...] = ()
 
     def __post_init__(self) -> None:
         """What was read from bytes comes as lists; values are tuples, or editions that equal them."""

@@ -7,8 +7,9 @@ Source: volcano-semantics 4.9.
 
 On purpose different from upstream, all against taking back and forth: a queue takes back only what keeps it at what it
 deserves of everything that it asks for and names (upstream: of one such resource); a victim's queue must be beyond its
-line in something that is asked for and that the victim gives. A broken tree stops the gangs below the broken place,
-with the reason, and is a veto for victims there (upstream: the walk stops, and the next tier hands out victims). A
+line in something that is asked for and that the victim gives. A parent that does not exist stops the gangs below it,
+with the reason, and is a veto for victims there (upstream: the walk stops, and the next tier hands out victims); what a
+child names above its parent is cut. A guarantee is kept from all who borrow together (upstream: from each alone). A
 gang without minResources is measured by its pods; of equal branches the older one goes first (upstream: the one with
 the oldest queue that gangs use). With ``compatibility: volcano`` as upstream."""
 
@@ -23,6 +24,7 @@ from scheduler_core.algorithms.queue_entitlements import (
     below_guarantee,
     beyond_line,
     entitlements,
+    free_of_others,
     within_line,
 )
 from scheduler_core.framework.combine import Ballot, Opinion
@@ -56,14 +58,19 @@ class Capacity(Plugin):
         super().open(session)
         self.rows = rows = ResourceRows(session)
         queues = session.ledger.queues
-        self.compares_queues = hierarchical = self.switches.get("hierarchy", False)
+        hierarchical = self.switches.get("hierarchy", False)
         self.tree = QueueTree([q.name for q in queues], [q.parent for q in queues], hierarchical=hierarchical)
         written = [
             Written(q.name, rows.capability(q), rows.written(q.guarantee), rows.written(q.deserved)) for q in queues
         ]
-        self.lines = entitlements(self.tree, rows.total, written, rows.names)
+        self.lines = entitlements(self.tree, rows.total, written)
+        self.compares_queues = hierarchical or any(map(any, self.lines.guarantee))
         self._level: int = self.values["ancestorReclaimLevel"]
         self._below = [self.tree.below(q) for q in range(len(queues))]
+        root = self.tree.root
+        if root >= 0:
+            self._below[root] = list(range(len(queues)))
+        self._above = [root] if root >= 0 and any(amount is not None for amount in written[root].capability) else []
         self._levels: dict[int, Level] = {}
         self._seen: Ints | None = None
 
@@ -160,7 +167,7 @@ class Capacity(Plugin):
         if session.compat and session.group(gang).min_resources is None:
             return Ballot.PERMIT
         asked = rows.minimum(gang, demand)
-        for at in reversed(self.tree.path(queue)):
+        for at in self._ceilings(queue):
             below = self._below[at]
             used = [a - b for a, b in zip(rows.used(below), rows.elastic(below), strict=True)]
             short = self._shortfall(at, asked, self.lines.real[at], used, rows.promised(below))
@@ -171,9 +178,9 @@ class Capacity(Plugin):
     def quota_shortfall(self, gang: int, demand: Demand, empty: bool = False) -> Shortfall | None:
         """What the ceilings lack now, or (``empty``) if nothing were used."""
         asked = self.rows.minimum(gang, demand)
-        for at in reversed(self.tree.path(self.session.queue_of(gang))):
-            used = [0] * len(self.rows) if empty else self._used(at)
-            short = self._shortfall(at, asked, self.lines.real[at], used)
+        for at in self._ceilings(self.session.queue_of(gang)):
+            used, most = ([0] * len(self.rows), self.lines.real[at]) if empty else (self._used(at), self._most(at))
+            short = self._shortfall(at, asked, most, used)
             if short is not None:
                 return short
         return None
@@ -197,16 +204,37 @@ class Capacity(Plugin):
         closed = self._closed(queue)
         if closed is not None:
             return closed
+        return self._below_ceilings(queue, cls, taking_back=False)
+
+    def _below_ceilings(self, queue: int, cls: TaskClass, *, taking_back: bool) -> Shortfall | None:
+        """``taking_back``: what others have borrowed of a guarantee is about to go."""
         asked = self.rows.request(cls)
-        for at in reversed(self.tree.path(queue)):
-            short = self._shortfall(at, asked, self.lines.real[at], self._used(at))
+        for at in self._ceilings(queue):
+            most = self.lines.real[at] if taking_back else self._most(at)
+            short = self._shortfall(at, asked, most, self._used(at))
             if short is not None:
                 return short
         return None
 
+    def _ceilings(self, queue: int) -> list[int]:
+        """The queue and all above it, the root where a ceiling of all queues together is written on it."""
+        return self.tree.path(queue)[::-1] + self._above
+
+    def _most(self, queue: int) -> list[int]:
+        """The most that a queue may use now: its ceiling, and no part of what its siblings are guaranteed."""
+        real, guarantee, root = self.lines.real, self.lines.guarantee, self.tree.root
+        above = self.tree.parent[queue]
+        siblings = self.tree.children[above] if above >= 0 else self.tree.top
+        others = [sibling for sibling in siblings if sibling != queue]
+        if queue == root or not any(any(guarantee[sibling]) for sibling in others):
+            return real[queue]
+        room = real[above] if above >= 0 else real[root] if root >= 0 else self.rows.total
+        held = [(self._used(sibling), guarantee[sibling]) for sibling in others]
+        return list(map(min, real[queue], free_of_others(room, held, guarantee[queue])))
+
     def preemptive(self, queue: int, cls: TaskClass, card: int) -> Shortfall | None:
         """And within the line of the queue, or of one of the ancestors that may lend theirs."""
-        short = self.allocatable(queue, cls, card)
+        short = self._closed(queue) or self._below_ceilings(queue, cls, taking_back=True)
         if short is not None:
             return short
         asked = self.rows.request(cls)

@@ -52,6 +52,11 @@ class Predicates(Plugin):
         switch("predicate.CacheEnable", False, "accepted for Volcano's sake; equal tasks always share one answer"),
     )
 
+    not_built: ClassVar[tuple[str, ...]] = (
+        "predicate.DynamicResourceAllocationEnable", "predicate.GPUSharingEnable", "predicate.GPUNumberEnable",
+        "predicate.ProportionalEnable", "predicate.resources",
+    )  # fmt: skip
+
     def open(self, session: Session) -> None:
         """Keep the node index of the workspace, which outlives the session."""
         super().open(session)

@@ -8,7 +8,7 @@ Source: volcano-semantics 4.8.
 On purpose different from upstream: a gang without minResources is measured by its pods instead of waved through; what
 a gang holds already is not asked for twice; a queue that uses more than it deserves gives back only of what the
 reclaimer asks for, so that memory in excess does not cost it cards that it deserves. With ``compatibility: volcano``
-as upstream."""
+as upstream, but that what queues without a gang are guaranteed is shared out to nobody, in both modes."""
 
 from collections.abc import Sequence
 from typing import ClassVar
@@ -57,7 +57,9 @@ class Proportion(Plugin):
             claims = [
                 Claim(session.ledger.queues[q].weight, requested[q], self.real[q], self._guarantee[q]) for q in busy
             ]
-            for queue, amounts in zip(busy, water_filling(self.rows.total, claims), strict=True):
+            idle = [sum(column) for column in zip(*(g for q, g in enumerate(found) if q not in busy), strict=True)]
+            shared = [max(0, t - kept) for t, kept in zip(self.rows.total, idle or [0] * len(self.rows), strict=True)]
+            for queue, amounts in zip(busy, water_filling(shared, claims), strict=True):
                 found[queue] = amounts
             self._deserved = found
         return self._deserved

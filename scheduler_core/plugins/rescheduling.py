@@ -74,8 +74,9 @@ class Rescheduling(Plugin):
         tasks, found = session.tasks, dict[int, str]()
         by_node: dict[int, list[int]] = {}
         for task in candidates:
-            if busy[tasks.node[task]] and not tasks.protected[task]:
-                by_node.setdefault(int(tasks.node[task]), []).append(task)
+            node = int(tasks.node[task])
+            if node >= 0 and busy[node] and not tasks.protected[task]:
+                by_node.setdefault(node, []).append(task)
         for node in sorted(by_node):
             order = sorted(by_node[node], key=lambda t: (tasks.priority[t], -tasks.started[t], tasks.keys[t]))
             for task in order:

@@ -129,7 +129,7 @@ class Tdm(ScoredByTerms):
             else:
                 fit.append(task)
         allowed = self._within_budgets(fit)
-        refused |= dict.fromkeys((task for task in fit if task not in allowed), "its gang's budget (jdb) is used up")
+        refused |= dict.fromkeys((task for task in fit if task not in allowed), Rule.GANG_BUDGET.text())
         return Opinion(frozenset(allowed), refused)
 
     def victim_tasks(self, candidates: Sequence[int]) -> dict[int, str]:

@@ -35,6 +35,7 @@ def result_to_json(result: Result, timings: bool = False) -> dict[str, Any]:
         "queues": [_queue(queue) for queue in sorted(result.queues, key=lambda q: q.name)],
         "reclaims": [reclaim_to_json(r) for r in sorted(result.reclaims, key=lambda r: (r.reclaimer, r.action))],
         "reasons": [reason_to_json(reason) for reason in sorted(result.reasons, key=lambda r: r.podgroup)],
+        "findings": [finding.to_json() for finding in result.findings],
         "events": [_event(e) for e in sorted(result.events, key=lambda e: (e.kind, e.name, e.reason, e.message))],
     }
     if timings:

@@ -135,7 +135,9 @@ def test_every_refusal_of_a_node_speaks_chinese(refusal: NodeRefusal) -> None:
 
 def test_no_plugin_has_a_rule_of_its_own_words() -> None:
     """Rules and refusals of the engine are members of the closed lists, never sentences in place."""
-    sentence = re.compile(r"""(?:yield|refused\[\w+\] =|fromkeys\(\w+,|Needs\() f?"(?=[a-z])""")
+    sentence = re.compile(
+        r"""(?:yield|refused\[\w+\] =|\), |fromkeys\(\w+,|Needs\(|\brule =|is not None else) f?"(?=[a-z]+.? [a-z])"""
+    )
     found = [
         f"{path.name}: {line.strip()}"
         for folder in ("plugins", "actions", "algorithms", "framework")

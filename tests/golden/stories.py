@@ -51,6 +51,7 @@ def told(result):
         "deserved": {
             queue.name: {card: milli / 1000 for card, milli in queue.deserved.cards.items()} for queue in result.queues
         },
+        "findings": {finding.object: finding.path for finding in result.findings},
         "roles": {short(eviction.pod): eviction.role.value for eviction in result.evictions},
         "numbers": {
             short(reason.podgroup): {

@@ -14,7 +14,7 @@ from tests.golden.stories import cases, objects_of, policy_of, told
 
 def decided(case, policy):
     """What the first session of a story decides under a policy."""
-    result, _memory = run_session(b.snapshot(objects_of(case)), policy, now=b.now(case.get("now", 10_000)))
+    result, _memory = run_session(b.taken(objects_of(case)), policy, now=b.now(case.get("now", 10_000)))
     return told(result)
 
 

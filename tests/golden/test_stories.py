@@ -56,7 +56,7 @@ def test_story(case):
     for number in range(len(rounds) + calm):
         moment = seconds + number * STEP
         objects = happened(objects, rounds[number] if number < len(rounds) else {})
-        taken = b.snapshot(objects)
+        taken = b.taken(objects)
         before = memory
         result, memory = run_session(taken, policy, now=b.now(moment), memory=memory, check=True)
         expected = rounds[number] if number < len(rounds) else {}

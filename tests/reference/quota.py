@@ -101,9 +101,11 @@ def minimum(world, gang):
     if not wanted:
         return demand(world, [])
     group = world["gangs"][gang]
-    waiting = in_task_order(members(world, gang, "pending"))
-    if len(waiting) >= wanted or (group.min_resources is None and not group.card_request):
-        return demand(world, waiting[:wanted])
+    if nobody_makes_the_rest(world, gang):
+        return demand(world, [])
+    seen = demand(world, in_task_order(members(world, gang, "pending"))[:wanted])
+    if group.min_resources is None and not group.card_request:
+        return seen
     total = demand(world, [])
     for name, milli in sorted(group.card_request.items()):
         known = tuple(part for part in name.split("|") if part in world["resource"])
@@ -118,17 +120,35 @@ def minimum(world, gang):
     if group.min_resources is not None and not (world["options"]["cardUnlimitedCpuMemory"] and with_cards):
         total["cpu"], total["memory"] = group.min_resources.cpu_milli, group.min_resources.memory_mib
     done = members(world, gang, "pipelined", "allocated", "bound", "running", "succeeded", "gated")
-    held = demand(world, done)
+    more = _less(_less(total, demand(world, done)), seen)
     for what in ("cpu", "memory"):
-        total[what] = max(0, total[what] - held[what])
+        seen[what] += more[what]
+    for kind in ("cards", "unnamed", "unknown"):
+        for key, milli in more[kind].items():
+            seen[kind][key] = seen[kind].get(key, 0) + milli
+    return seen
+
+
+def nobody_makes_the_rest(world, gang):
+    """One of its members has ended, others never came, and it belongs to nobody who would make them."""
+    group = world["gangs"][gang]
+    there = count(world, gang, ("pipelined", "allocated", "bound", "running", "succeeded", "gated", "pending"))
+    ended = count(world, gang, ("succeeded", "failed"))
+    return bool(ended) and there < group.min_member and not group.owner_kind and not group.waits_for_admission
+
+
+def _less(total, held):
+    """What is left of a demand beside another one; never below zero."""
+    left = {what: max(0, total[what] - held[what]) for what in ("cpu", "memory")}
     # What members hold of cards that nobody need name counts whatever they call it.
+    by_kind = {kind: dict(held[kind]) for kind in ("cards", "unnamed", "unknown")}
     for choice in total["unnamed"]:
         inside = [m for kind in ("cards", "unnamed") for key, m in held[kind].items() if set(key) <= set(choice)]
-        held["unnamed"] = {**held["unnamed"], choice: sum(inside)}
-    for kind in ("cards", "unnamed", "unknown"):
-        total[kind] = {key: milli - held[kind].get(key, 0) for key, milli in total[kind].items()}
-        total[kind] = {key: milli for key, milli in total[kind].items() if milli > 0}
-    return total
+        by_kind["unnamed"][choice] = sum(inside)
+    for kind, taken in by_kind.items():
+        rest = {key: milli - taken.get(key, 0) for key, milli in total[kind].items()}
+        left[kind] = {key: milli for key, milli in rest.items() if milli > 0}
+    return left
 
 
 def promised(world, queue, what):
@@ -147,7 +167,10 @@ def promised(world, queue, what):
 def renew(world, gang):
     """Bring the promise to a gang up to date."""
     world["promised"].pop(gang, None)
-    if world["phase"][gang] == "Inqueue" and world["gangs"][gang].queue in world["queues"]:
+    group = world["gangs"][gang]
+    starts = not group.problem and not group.unsupported and world["hooks"].all("well_written", world, gang)
+    usable = group.queue in world["queues"] and not world["queues"][group.queue].problem
+    if world["phase"][gang] == "Inqueue" and usable and starts and not nobody_makes_the_rest(world, gang):
         world["promised"][gang] = minimum(world, gang)
 
 

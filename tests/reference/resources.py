@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.reference.quota import minimum
+from tests.reference.quota import minimum, nobody_makes_the_rest
 from tests.reference.world import CHARGED, in_task_order, members, missing
 
 HELD = (*CHARGED, "pipelined")
@@ -74,12 +74,13 @@ def by_choice(world, amounts):
 def _scalars(world, gang):
     """Other resources of what a gang still needs: its pods say it, or where too few are there its PodGroup."""
     group, wanted = world["gangs"][gang], missing(world, gang)
-    waiting = in_task_order(members(world, gang, "pending"))[:wanted]
-    if len(waiting) >= wanted or (group.min_resources is None and not group.card_request):
-        return _of_pods(world, waiting)
+    if nobody_makes_the_rest(world, gang):
+        return dict.fromkeys(names(world), 0)
+    seen = _of_pods(world, in_task_order(members(world, gang, "pending"))[:wanted])
     held = _of_pods(world, members(world, gang, "pipelined", "allocated", "bound", "running", "succeeded", "gated"))
     others = {name for node in world["nodes"].values() for name in node.scalars}
-    return {name: max(0, 1000 * group.min_scalars.get(name, 0) - held[name]) * (name in others) for name in held}
+    declared = {name: 1000 * group.min_scalars.get(name, 0) - held[name] for name in held if name in others}
+    return {name: max(amount, declared.get(name, 0)) for name, amount in seen.items()}
 
 
 def _of_pods(world, tasks):

@@ -73,7 +73,7 @@ def _placed(world, status):
 def _phase_after(world, gang):
     on_nodes = count(world, gang, SCHEDULED)
     if on_nodes and on_nodes >= world["gangs"][gang].min_member:
-        return "Completed" if count(world, gang, ("succeeded", "failed")) == on_nodes else "Running"
+        return "Completed" if count(world, gang, ("succeeded", "failed")) == len(members(world, gang)) else "Running"
     if count(world, gang, ("running",)):
         return "Unknown"
     if world["phase"][gang] == "Completed" and not members(world, gang):

@@ -18,6 +18,7 @@ _SENTENCES: dict[str, tuple[tuple[str, ...], Promise]] = {
         ("card", "quota", "hardware"),
         _("The queues are promised %(quota)s × %(card)s, but the nodes have %(hardware)s."),
     ),
+    "object_unreadable": ((), _("An object of the cluster cannot be read: what depends on it waits.")),
     "node_lost": (("node",), _("Node %(node)s has left the cluster.")),
     "node_not_ready": (("node",), _("Node %(node)s is not ready: nothing starts on its cards.")),
     "node_recut": (("node",), _("The cards of node %(node)s have changed.")),
@@ -69,6 +70,7 @@ _NAMES: dict[str, Promise] = {
     "node_lost": _("Lost node"),
     "node_not_ready": _("Node not ready"),
     "node_recut": _("Other cards on a node"),
+    "object_unreadable": _("Unreadable object"),
     "partial_reclaim": _("Incomplete reclaim"),
     "policy_invalid": _("Invalid policy"),
     "promise_unused": _("Unused promise"),
@@ -81,7 +83,7 @@ _NAMES: dict[str, Promise] = {
 _BY_ITSELF = frozenset(
     {
         "quota_over_hardware", "card_lost", "quota_without_card", "drift", "push_refused", "foreign_scheduler",
-        "node_not_ready",
+        "node_not_ready", "object_unreadable",
         "audit_broken",
         "promise_unused",
         "cluster_unreachable", "cluster_refused", "cluster_forbidden", "cluster_kinds_missing", "cluster_failing",

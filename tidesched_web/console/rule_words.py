@@ -57,6 +57,10 @@ RULES: dict[Rule, Promise] = {
     Rule.TAKER_PREEMPTABLE: gettext_lazy("the preemptor is preemptable itself"),
     Rule.NOT_PREEMPTABLE: gettext_lazy("is not preemptable, or does not run"),
     Rule.REVOCABLE_ZONE: gettext_lazy("runs in a revocable zone"),
+    Rule.GANG_BUDGET: gettext_lazy("the budget of its gang (jdb) is used up"),
+    Rule.ASKS_FOR_SOMETHING: gettext_lazy("it asks for something, the preemptor for nothing"),
+    Rule.BY_VOTE: gettext_lazy("a plugin of the policy votes against it"),
+    Rule.NO_VOTE: gettext_lazy("no plugin of the policy votes for it"),
     Rule.COOLDOWN_LEFT: gettext_lazy("cools down for %(seconds)s s more"),
     Rule.TOO_LITTLE: gettext_lazy("its eviction would not make enough room"),
     Rule.SHORT_ON_NODE: gettext_lazy(

@@ -8,7 +8,7 @@ from scheduler_core.framework.session import Session
 from scheduler_core.model.podgroup import GangPhase
 from scheduler_core.state.axes import CPU, LEDGER_CARDS, MEMORY
 from scheduler_core.state.phases import PHASE_INQUEUE
-from scheduler_core.state.status import CHARGED, PIPELINED, SUCCEEDED, Bools, Index, Ints
+from scheduler_core.state.status import CHARGED, FAILED, PIPELINED, SUCCEEDED, Bools, Index, Ints
 
 
 def promise(session: Session, gang: int, demand: Demand, sign: int = 1) -> None:
@@ -66,6 +66,9 @@ def renew_promises(session: Session) -> None:
     gangs = session.gangs
     needs = gangs.min_member > gangs.ready_count + gangs.counts[PIPELINED]
     admitted = session.phase.codes == PHASE_INQUEUE
+    doubtful = session.columns.questionable | (gangs.counts[[SUCCEEDED, FAILED]].sum(axis=0) > 0)
+    for gang in np.flatnonzero(admitted & needs & doubtful).tolist():
+        needs[gang] = not session.never_starts(gang)
     withdraw_promises(session, admitted & ~needs)
     for gang in np.flatnonzero(admitted & needs).tolist():
         renew_promise(session, gang)

@@ -49,7 +49,8 @@ class Demand:
         nodes that could be used, and not more than is needed."""
         held = dict.fromkeys(self.need, 0)
         for task in tasks:
-            if local and not self._useful[self._session.tasks.node[task]]:
+            node = self._session.tasks.node[task]
+            if local and (node < 0 or not self._useful[node]):
                 continue
             cls, card = self._session.cluster.class_of(task), int(self._session.tasks.card[task])
             for key in held:

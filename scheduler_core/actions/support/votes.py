@@ -9,7 +9,7 @@ import numpy as np
 from scheduler_core.actions.support.admission import withdraw_promises
 from scheduler_core.actions.support.startable import Startable
 from scheduler_core.actions.support.voting import Voting, admission_vote
-from scheduler_core.framework.demand import Shortfall
+from scheduler_core.framework.demand import Demand, Shortfall
 from scheduler_core.framework.forms import Ceilings, RowCeilings
 from scheduler_core.framework.gang_columns import waiting_tasks
 from scheduler_core.framework.kernels.admission import (
@@ -32,7 +32,7 @@ from scheduler_core.model.reason import ReasonCode
 from scheduler_core.state.axes import CPU, LEDGER_CARDS, MEMORY
 from scheduler_core.state.phases import PHASE_INQUEUE, PHASE_PENDING
 from scheduler_core.state.queue_ledger import NO_LIMIT
-from scheduler_core.state.status import PIPELINED, Bools, Floats, Index, Ints
+from scheduler_core.state.status import FAILED, PIPELINED, SUCCEEDED, Bools, Floats, Index, Ints
 
 
 class Votes(msgspec.Struct, frozen=True, gc=False):
@@ -187,15 +187,37 @@ def _minimums(session: Session, chosen: Bools, task: Index, start: Any) -> Minim
     at = np.flatnonzero((needed > np.diff(start)) & (declaration >= 0))
     if at.size:
         found.copy_rows(at, session.columns.declared, declaration[at])
+        found.odd[at] |= np.diff(start)[at] > 0
         if not session.compat:
             # What members in place account for is taken off, one by one.
             found.odd[at] |= gangs.counts[list(NOT_TO_COME)][:, at].any(axis=0)
+    found.odd[(needed > np.diff(start)) & (gangs.counts[[SUCCEEDED, FAILED]].sum(axis=0) > 0)] = True
+    _more_declared(
+        session, np.flatnonzero((needed > 0) & (needed <= np.diff(start)) & (declaration >= 0)), needed, found
+    )
     if not session.compat:
         # Where a queue has a card quota, cards that follow from the pods' nodes count as those that are named.
         counted = np.array([queue.card_quota is not None for queue in session.ledger.queues] + [False], dtype=np.bool_)
         mine = counted[gangs.queue]
         found.named[mine] = found.total[mine]
     return found
+
+
+def _more_declared(session: Session, gangs: Ints, needed: Ints, found: Minimums) -> None:
+    """Have those of the gangs asked one by one whose PodGroup declares more than their waiting members ask for."""
+    declaration = session.cluster.workspace.facts.declaration
+    cls, _ = session.columns.waiting_classes(gangs)
+    in_place = session.gangs.counts[list(NOT_TO_COME)][:, gangs].any(axis=0)
+    alone = in_place | (cls < 0)
+    found.odd[gangs[alone]] = True
+    rest = gangs[~alone]
+    kinds, which = np.unique(np.stack([declaration[rest], cls[~alone], needed[rest]]), axis=1, return_inverse=True)
+    declarations = session.cluster.workspace.gangs.declarations
+    more = [
+        session.declared(declarations[number]).less(session.demand_of_class(index, count)) != Demand()
+        for number, index, count in kinds.T.tolist()
+    ]
+    found.odd[rest] |= np.array(more, dtype=np.bool_)[which.reshape(-1)]
 
 
 def _row_votes(session: Session, voters: Sequence[Ceilings | RowCeilings], by_row: Sequence[RowCeilings]) -> RowVotes:

@@ -9,6 +9,7 @@ import msgspec
 
 from scheduler_core.model.edition import Series
 from scheduler_core.model.errors import BadInput
+from scheduler_core.model.finding import Finding, Severity, unreadable
 from scheduler_core.model.node import Node
 from scheduler_core.model.podgroup import PodGroup
 from scheduler_core.model.queue import Queue
@@ -25,10 +26,17 @@ from scheduler_core.serde.kubernetes.node import NodeRecord, read_node
 from scheduler_core.serde.kubernetes.observed import read_metrics, read_namespace, read_numa
 from scheduler_core.serde.kubernetes.pod import PodRecord, read_pod
 from scheduler_core.serde.kubernetes.podgroup import DEFAULT_QUEUE, PodGroupRecord, read_pod_group
-from scheduler_core.serde.kubernetes.queue import parent_cycle, read_priority_class, read_queue, unknown_parents
+from scheduler_core.serde.kubernetes.queue import (
+    parent_cycle,
+    read_priority_class,
+    read_queue,
+    tree_findings,
+    unknown_parents,
+)
 from scheduler_core.serde.kubernetes.records import Records
 from scheduler_core.serde.kubernetes.resource_quota import read_resource_quota
 from scheduler_core.serde.kubernetes.settled import SettledPods
+from scheduler_core.serde.kubernetes.stand_ins import stand_in
 from scheduler_core.serde.kubernetes.storage import read_claim, read_storage_class, read_volume
 from scheduler_core.serde.kubernetes.unnamed_pods import UnnamedPods
 from scheduler_core.serde.kubernetes.workload import read_annotations, read_unsized, read_workload
@@ -37,18 +45,17 @@ DEFAULT_SCHEDULERS = ("tidesched", "volcano")
 _OF_GANGS = ("Pod", "PodGroup")
 # So many running pods that are not as they should be are named.
 _ODD = 20
+DUPLICATE = "duplicate_object"
 # Gangs that are looked at together while their objects come in.
 _GANGS = 16
 
 
 class SnapshotBuilder:
     """Collects Kubernetes objects and builds snapshots of them. ``schedulers``: pods with one of these
-    ``schedulerName`` are to be scheduled. ``strict``: a cycle of queue parents stops the build; otherwise its queues
-    are marked as unusable."""
+    ``schedulerName`` are to be scheduled."""
 
-    def __init__(self, schedulers: Iterable[str] = DEFAULT_SCHEDULERS, *, strict: bool = True) -> None:
+    def __init__(self, schedulers: Iterable[str] = DEFAULT_SCHEDULERS) -> None:
         self.schedulers = tuple(schedulers)
-        self.strict = strict
         self.passed_over: dict[str, int] = {}
         self._records = Records()
         self._readers: dict[str, Callable[[object], Any]] = {
@@ -74,7 +81,10 @@ class SnapshotBuilder:
             "BatchProcess": lambda obj: read_batch_process(obj, self.schedulers[0]),
             "TFJob": lambda obj: read_tf_job(obj, self.schedulers[0]),
         }
-        self._places: dict[tuple[str, str], tuple[str, str | None]] = {}
+        self.findings: dict[tuple[str, str], Finding] = {}
+        # Unreadable pods that have a node, and the nodes that are closed for new pods because of them.
+        self._unreadable: dict[str, str] = {}
+        self._closed: frozenset[str] = frozenset()
         self._nodes: Series[Node] = Series()
         self._node_records: dict[str, NodeRecord] = {}
         self._node_warnings: set[str] = set()
@@ -102,29 +112,63 @@ class SnapshotBuilder:
         except BadInput as error:
             raise _placed(error, path, file) from None
         meta = obj["metadata"]
-        key = key_of(kind, meta.get("namespace"), meta["name"])
+        self._put(kind, key_of(kind, meta.get("namespace"), meta["name"]), record)
+
+    def take(self, obj: Mapping[str, Any], *, path: str = "") -> Finding | None:
+        """Take one object in; one that cannot be read hurts only what depends on it: the part that can be read stands
+        for it, with a problem, and the finding is kept until it can be read or is gone."""
+        try:
+            self.upsert(obj)
+        except BadInput as error:
+            return self.leave_aside(obj, error, path)
+        return None
+
+    def leave_aside(self, obj: object, error: BadInput, path: str) -> Finding:
+        """Keep that an object cannot be used. ``path``: where it is, for one without a name."""
+        kind, key = self._named(obj)
+        finding = unreadable(error, f"{kind} {key}" if kind else path or "object")
+        if kind and isinstance(obj, Mapping) and error.code != DUPLICATE:
+            record = stand_in(obj, error, self._readers.get(kind, read_annotations))
+            self.delete(kind, *_parts_of(key))
+            if record is not None:
+                self._put(kind, key, record)
+                if kind == "Pod" and record.pod.node and not record.pod.finished:
+                    self._unreadable[key] = record.pod.node
+        self.findings[kind, key if kind else path] = finding
+        return finding
+
+    def _named(self, obj: object) -> tuple[str, str]:
+        """Kind and name of an object, empty where they cannot be read."""
+        if not isinstance(obj, Mapping) or not isinstance(meta := obj.get("metadata"), Mapping):
+            return "", ""
+        name, space, version = meta.get("name"), meta.get("namespace"), obj.get("apiVersion")
+        kind = kind_in(version.rpartition("/")[0] if isinstance(version, str) else "", str(obj.get("kind")))
+        if kind is None or not isinstance(name, str) or not name or not isinstance(space, str | None):
+            return "", ""
+        return kind, key_of(kind, space, name)
+
+    def _put(self, kind: str, key: str, record: Any) -> None:
+        self.findings.pop((kind, key), None)
+        self._unreadable.pop(key, None) if kind == "Pod" else None
         self._records.put(kind, key, record)
         if kind in _OF_GANGS:
             self._settle_at_once(kind, key)
-        if kind == "Queue":
-            self._places[kind, key] = (path, file)
 
     def delete(self, kind: str, namespace: str | None, name: str) -> None:
         """Forget one object; one that is not known is forgotten already."""
         if kind in GROUPS:
             key = key_of(kind, namespace, name)
+            self.findings.pop((kind, key), None)
             self._records.drop(kind, key)
+            if kind == "Pod":
+                self._unreadable.pop(key, None)
             if kind in _OF_GANGS:
                 self._settle_at_once(kind, key)
 
-    def has(self, obj: Mapping[str, Any]) -> bool:
+    def has(self, obj: object) -> bool:
         """Whether an object of this kind and name was taken in."""
-        meta, kind = obj.get("metadata"), obj.get("kind")
-        if not isinstance(meta, Mapping) or not isinstance(kind, str):
-            return False
-        if (known := kind_in(self._group_of(obj), kind)) is None:
-            return False
-        return key_of(known, meta.get("namespace"), str(meta.get("name"))) in self._records[known]
+        kind, key = self._named(obj)
+        return bool(kind) and key in self._records[kind]
 
     def revisions(self) -> dict[str, PodGroup]:
         """What PodGroups that TideSched made for workloads would be if it made them now, where they differ from that.
@@ -132,7 +176,7 @@ class SnapshotBuilder:
         return dict(self._groups.revisions)
 
     def build(self) -> Snapshot:
-        """The snapshot of all that was taken in. Raises BadInput: ``queue_cycle``, if the builder is strict.
+        """The snapshot of all that was taken in.
         Complexity: linear in the number of objects that changed since the last build, and a copy of each list where
         some did; the lists of nodes, pods and PodGroups know how they differ from those of earlier snapshots."""
         records = self._records
@@ -164,6 +208,7 @@ class SnapshotBuilder:
             latest=records.latest,
             passed_over=dict(sorted(self.passed_over.items())),
             warnings=self._warnings(queues),
+            findings=self._findings_of(queues),
         )
 
     # --- objects ------------------------------------------------------------------------------------------------------
@@ -196,6 +241,9 @@ class SnapshotBuilder:
 
     def _change_nodes(self) -> None:
         """Nodes, and the card types that they have."""
+        before, self._closed = self._closed, frozenset(self._unreadable.values())
+        for node in before ^ self._closed:
+            self._records.touch("Node", node)
         stale = self._records.take_stale("Node")
         if not stale:
             return
@@ -206,17 +254,21 @@ class SnapshotBuilder:
             if new is not None:
                 self._node_records[key] = new
             if old is None or new is None:
-                changes[key] = None if new is None else new.node
+                changes[key] = None if new is None else self._open_or_closed(new.node)
                 others = True
             else:
-                if old.node != new.node:
-                    changes[key] = new.node
+                if old.node != new.node or (key in before) != (key in self._closed):
+                    changes[key] = self._open_or_closed(new.node)
                 others |= old.card_types != new.card_types or old.warnings != new.warnings
         self._nodes.change(changes)
         if others:
             nodes: list[NodeRecord] = self._records.sorted("Node")
             self._catalogue = Catalogue(card_type for record in nodes for card_type in record.card_types)
             self._node_warnings = {warning for record in nodes for warning in record.warnings}
+
+    def _open_or_closed(self, node: Node) -> Node:
+        """Without room for pods where a pod runs of which nobody can say what it takes."""
+        return msgspec.structs.replace(node, pods=0) if node.name in self._closed else node
 
     def _change_gangs(self, *, anew: bool) -> None:
         """Pods and PodGroups; all of them where what settles them has changed."""
@@ -312,18 +364,24 @@ class SnapshotBuilder:
         queues: dict[str, Queue] = {queue.name: queue for queue in self._records.sorted("Queue")}
         while cycle := parent_cycle(queues.values()):
             text = f"queues are each other's parents: {' -> '.join([*cycle, cycle[0]])}"
-            if self.strict:
-                path, file = self._places.get(("Queue", cycle[0]), ("", None))
-                error = BadInput(
-                    "queue_cycle", text, path=".spec.parent", value=cycle[0],
-                    hint="give one of them another parent, or none",
-                )  # fmt: skip
-                raise _placed(error, path, file)
             for name in cycle:
                 queues[name] = msgspec.structs.replace(queues[name], parent="", problem=text)
         if DEFAULT_QUEUE not in queues:
             queues[DEFAULT_QUEUE] = Queue(name=DEFAULT_QUEUE, made=True)
         return tuple(queues[name] for name in sorted(queues))
+
+    def _findings_of(self, queues: tuple[Queue, ...]) -> tuple[Finding, ...]:
+        """What could not be read, and what of the queues cannot be used as it is written."""
+        found = [finding for _, finding in sorted(self.findings.items())]
+        found += [
+            Finding(
+                severity=Severity.ERROR, code="misconfigured", object=f"Queue {queue.name}", path="",
+                message=queue.problem, fix="docs/capacity-and-cards.md says what a queue may say",
+            )
+            for queue in queues
+            if queue.problem and ("Queue", queue.name) not in self.findings
+        ]  # fmt: skip
+        return (*found, *tree_findings(queues))
 
     def _warnings(self, queues: tuple[Queue, ...]) -> tuple[str, ...]:
         catalogue, classes = self._catalogue, self._classes
@@ -339,6 +397,11 @@ class SnapshotBuilder:
         warnings.update(unknown_parents(queues))
         warnings.update(f"pod {key}: {problem}" for key, problem in sorted(self._pods.odd.items())[:_ODD])
         return tuple(sorted(warnings))
+
+
+def _parts_of(key: str) -> tuple[str | None, str]:
+    namespace, _, name = key.rpartition("/")
+    return namespace or None, name
 
 
 def _plain(value: object) -> object:

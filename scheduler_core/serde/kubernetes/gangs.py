@@ -69,6 +69,8 @@ def completed(
             fields["preemptable"] = said.preemptable if group.preemptable is None else group.preemptable
             fields["card_request"] = group.card_request or said.card_request or job_cards(job, catalogue, priorities)
             fields["unsupported"] = group.unsupported or job.unsupported
+            if job.unreadable:
+                fields["problem"], fields["preemptable"] = group.problem or f"its Job: {job.unreadable}", False
         elif version.startswith(VOLCANO_BATCH):
             fields["waits_for_admission"] = True
     elif kind == "ReplicaSet":
@@ -98,7 +100,7 @@ def group_of_job(job: JobRecord, name: str, catalogue: Catalogue, priorities: Pr
         owner_kind="Job",
         owner_name=job.name,
         owner_uid=job.uid,
-        preemptable=said.preemptable,
+        preemptable=False if job.unreadable else said.preemptable,
         problem=said.problem or job.problem,
         annotations=job.annotations,
         made=True,

@@ -113,6 +113,7 @@ class JobRecord(msgspec.Struct, frozen=True):
     annotations: dict[str, str]
     unsupported: str = ""
     last_restart: bool = False
+    unreadable: str = ""
     # One pod of each task as its controller would make it; empty once pods may be there, or where one cannot be read.
     templates: tuple[PodRecord, ...] = ()
 
@@ -123,7 +124,7 @@ class JobRecord(msgspec.Struct, frozen=True):
     @property
     def problem(self) -> str:
         """Why its pods cannot be scheduled as written; empty for nothing."""
-        return next((task.problem for task in self.tasks if task.problem), "")
+        return self.unreadable or next((task.problem for task in self.tasks if task.problem), "")
 
     @property
     def group_names(self) -> tuple[str, ...]:

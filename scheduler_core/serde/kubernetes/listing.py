@@ -7,7 +7,7 @@ import yaml
 
 from scheduler_core.model.errors import BadInput
 from scheduler_core.model.snapshot import Snapshot
-from scheduler_core.serde.kubernetes.builder import DEFAULT_SCHEDULERS, SnapshotBuilder
+from scheduler_core.serde.kubernetes.builder import DEFAULT_SCHEDULERS, DUPLICATE, SnapshotBuilder
 from scheduler_core.serde.kubernetes.decode import steps
 from scheduler_core.serde.text import as_text, load_documents
 
@@ -60,7 +60,8 @@ def read_snapshot(
         schedulers: values of ``schedulerName`` whose pods are to be scheduled; pods of others take room.
 
     Raises:
-        BadInput: with the place (file, line, pointer) of the first thing that cannot be used."""
+        BadInput: with the place (file, line, pointer) of what cannot be parsed. An object that cannot be read is one of
+            the snapshot's findings."""
     text = as_text(raw, file)
     documents = load_documents(text, file)
     if not documents:
@@ -73,8 +74,9 @@ def read_snapshot(
             places[prefix] = number
             for path, obj in _objects(document, prefix):
                 if isinstance(obj, Mapping) and builder.has(obj):
-                    raise _duplicate(obj, path)
-                builder.upsert(obj, path=path)
+                    builder.leave_aside(obj, _duplicate(obj), path)
+                else:
+                    builder.take(obj, path=path)
         return builder.build()
     except BadInput as error:
         raise _in_file(error, text, file) from None
@@ -104,12 +106,13 @@ def _objects(document: Any, path: str) -> Iterator[tuple[str, Any]]:
             yield f"{inside}[{index}]", item
 
 
-def _duplicate(obj: Mapping[str, Any], path: str) -> BadInput:
+def _duplicate(obj: Mapping[str, Any]) -> BadInput:
     meta = obj["metadata"]
     name = f"{meta['namespace']}/{meta['name']}" if meta.get("namespace") else str(meta["name"])
     return BadInput(
-        "duplicate_object", f"{obj['kind']} {name} is in the snapshot twice", path=f"{path}.metadata.name", value=name
-    )
+        DUPLICATE, f"{obj['kind']} {name} is in the snapshot twice; the first one counts", path="metadata.name",
+        value=name, hint="leave one of them out",
+    )  # fmt: skip
 
 
 def _in_file(error: BadInput, text: str, file: str | None) -> BadInput:

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping
 import msgspec
 
 from scheduler_core.model.errors import BadInput
+from scheduler_core.model.finding import Finding, Severity
 from scheduler_core.model.pod import ServiceType
 from scheduler_core.model.queue import NodeGroups, PriorityClass, Queue, QueueState
 from scheduler_core.serde.kubernetes import annotations as keys
@@ -157,6 +158,38 @@ def _flat(raw: RawResources | None, path: str) -> dict[str, int]:
     if memory is not None:
         amounts["memory"] = memory
     return {**amounts, **scalars}
+
+
+def tree_findings(queues: Iterable[Queue]) -> list[Finding]:
+    """What queues name above their parents, which a policy with a tree cuts there."""
+    by_name = {queue.name: queue for queue in queues}
+    found = []
+    for name, queue in sorted(by_name.items()):
+        parent = by_name.get(queue.parent)
+        if parent is None:
+            continue
+        for field, own, above in (
+            ("capability", _ceiling(queue), _ceiling(parent)),
+            ("guarantee", queue.guarantee, parent.guarantee),
+            ("deserved", queue.deserved, parent.deserved),
+        ):
+            found += [
+                Finding(
+                    severity=Severity.WARNING, code="child_above_parent", object=f"Queue {name}",
+                    path=child(f"spec.{field}", resource),
+                    message=f"more {resource} than its parent {parent.name} has; what the parent has is the most",
+                    fix=f"lower it, or raise that of {parent.name}",
+                )
+                for resource in sorted(own)
+                if resource in above and own[resource] > above[resource]
+            ]  # fmt: skip
+    return found
+
+
+def _ceiling(queue: Queue) -> dict[str, int]:
+    """What its capability limits; no cpu or memory there is no limit."""
+    named = {"cpu": queue.cpu_milli or 0, "memory": queue.memory_mib or 0}
+    return {**queue.scalars, **{resource: most for resource, most in named.items() if most}}
 
 
 def unknown_parents(queues: Iterable[Queue]) -> list[str]:

@@ -53,6 +53,11 @@ class Records:
         else:
             self._count(kind, before, -1)
 
+    def touch(self, kind: str, key: str) -> None:
+        """Have an object count as changed."""
+        if key in self._by_kind[kind]:
+            self._stale[kind][key] = None
+
     def drop(self, kind: str, key: str) -> None:
         before = self._by_kind[kind].pop(key, None)
         if before is not None:

@@ -81,12 +81,11 @@ def _container(
     place = f"{path}.{field}[{index}].resources"
     cpu, memory, scalars = read_resources(resources.requests, f"{place}.requests", excess=excess)
     if resources.limits:
-        # A limit without a request is the request; of extended resources the limit is what counts.
+        # A limit without a request is the request, as the API server fills it in.
         limit_cpu, limit_memory, limit_scalars = read_resources(resources.limits, f"{place}.limits", excess=excess)
         cpu = limit_cpu if cpu is None else cpu
         memory = limit_memory if memory is None else memory
-        if limit_scalars:
-            scalars = {**scalars, **limit_scalars}
+        scalars = {**limit_scalars, **scalars}
     return cpu or 0, memory or 0, scalars
 
 

@@ -3,12 +3,12 @@
 from collections.abc import Iterator
 
 from scheduler_core.model.errors import BadInput
+from scheduler_core.model.finding import Finding, Severity
 from scheduler_core.model.resources import MILLI
 from scheduler_core.serde.kubernetes import annotations as keys
 from scheduler_core.serde.kubernetes.catalogue import WHOLE_CARD
 from scheduler_core.serde.kubernetes.quantities import GPU_MARKS, card_names, read_card_counts
 from scheduler_core.serde.lint.documents import Template, Workload
-from scheduler_core.serde.lint.finding import Finding, Severity
 
 
 def lint_cards(workload: Workload) -> Iterator[Finding]:

@@ -3,8 +3,8 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from scheduler_core.model.finding import Finding, Severity
 from scheduler_core.serde.lint.documents import Workload, integer, mapping, sequence
-from scheduler_core.serde.lint.finding import Finding, Severity
 
 _EVICTED = ("PodEvicted", "*")
 _ENDS_OR_RESTARTS = ("AbortJob", "RestartJob", "TerminateJob")

@@ -7,9 +7,9 @@ from typing import Any
 from scheduler_core.algorithms.tide_window import parse_window
 from scheduler_core.framework.extension_points import POINTS, points_of
 from scheduler_core.model.errors import BadInput
+from scheduler_core.model.finding import Finding, Severity, unreadable
 from scheduler_core.model.policy import PluginOption, Policy
 from scheduler_core.scheduler import registered
-from scheduler_core.serde.lint.finding import Finding, Severity, unreadable
 from scheduler_core.serde.policy import parse_policy
 
 _OBJECT = "policy"

@@ -3,12 +3,12 @@
 import difflib
 from collections.abc import Iterator
 
+from scheduler_core.model.finding import Finding, Severity
 from scheduler_core.model.pod import ServiceType
 from scheduler_core.serde.kubernetes import annotations as keys
 from scheduler_core.serde.kubernetes.builder import DEFAULT_SCHEDULERS
 from scheduler_core.serde.kubernetes.job import VOLCANO_SCHEDULER
 from scheduler_core.serde.lint.documents import Template, Workload
-from scheduler_core.serde.lint.finding import Finding, Severity
 
 _TYPES = ("inference", "training")
 _KNOWN_TYPES = ("", *(kind.value for kind in ServiceType))

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from scheduler_core.model.errors import BadInput
+from scheduler_core.model.finding import Finding, Severity, unreadable
 from scheduler_core.serde.kubernetes import annotations as keys
 from scheduler_core.serde.kubernetes.builder import DEFAULT_SCHEDULERS, SnapshotBuilder
 from scheduler_core.serde.kubernetes.decode import decode
@@ -15,7 +16,6 @@ from scheduler_core.serde.kubernetes.quantities import read_card_counts
 from scheduler_core.serde.kubernetes.unsupported import of_marks, of_pod_spec
 from scheduler_core.serde.lint.cards import lint_cards
 from scheduler_core.serde.lint.documents import Workload, mapping, objects, texts, workload_of
-from scheduler_core.serde.lint.finding import Finding, Severity, unreadable
 from scheduler_core.serde.lint.gangs import lint_job
 from scheduler_core.serde.lint.service import lint_service
 

@@ -71,17 +71,17 @@ def translate(root: Field, source: Source) -> Field:
         return Field({}, root.line, "", fields={"tiers": _tiers(root, fields, source)})
     if not profiles.items or any(entry.fields is None for entry in profiles.items):
         raise source.error("malformed_policy", "profiles is a list of {schedulerName, plugins}", profiles)
-    if len(profiles.items) == 1:
-        only = profiles.items[0].fields or {}
-        return Field({}, root.line, "", fields={"tiers": _tiers(root, only, source)})
-    entries = []
+    entries: list[Field] = []
     for entry in profiles.items:
         parts = entry.fields or {}
         named = parts.get("schedulerName") or Field("default-scheduler", entry.line, entry.path)
         entries.append(
             Field({}, entry.line, entry.path, fields={"schedulerName": named, "tiers": _tiers(entry, parts, source)})
         )
-    return Field({}, root.line, "", fields={"profiles": Field([], profiles.line, "profiles", items=entries)})
+    translated = {"profiles": Field([], profiles.line, "profiles", items=entries)}
+    if len(entries) == 1:  # the usual schedulers have no other tiers that could be meant
+        translated["tiers"] = (entries[0].fields or {})["tiers"]
+    return Field({}, root.line, "", fields=translated)
 
 
 def _tiers(owner: Field, where: dict[str, Field], source: Source) -> Field:

@@ -199,10 +199,8 @@ class _Parser:
                 continue
             stem = _SWITCH.sub("", key, count=1)
             if not _SWITCH.match(key) or stem not in _SWITCH_BY_STEM:
-                known = ["name", "arguments", *SWITCHES]
-                self._complain(
-                    "unknown_switch", f"unknown switch {key!r} of plugin {name!r}", field, hint=did_you_mean(key, known)
-                )
+                hint = self._beside_arguments(key, plugin.arguments, plugin.not_built, ("name", "arguments", *SWITCHES))
+                self._complain("unknown_switch", f"unknown switch {key!r} of plugin {name!r}", field, hint=hint)
             elif self.lenient and key not in SWITCHES:
                 spelt = next(one for one in SWITCHES if _SWITCH.sub("", one) == stem)
                 self._complain("unknown_switch", f"switch {key!r} of plugin {name!r} is spelt {spelt!r}", field)
@@ -219,6 +217,15 @@ class _Parser:
             self._complain("bad_argument", f"plugin {name!r}: {error}", at, hint=hint)
             arguments = {argument.name: argument.default for argument in plugin.arguments}
         return PluginOption(name=name, switches=dict(sorted(switches.items())), arguments=arguments)
+
+    def _beside_arguments(
+        self, key: str, declared: tuple[Argument, ...], not_built: tuple[str, ...], others: tuple[str, ...]
+    ) -> str:
+        """What is meant by an unknown key beside ``arguments``: often one of them, written too far to the left."""
+        spellings = {spelling: argument for argument in declared for spelling in (argument.name, *argument.aliases)}
+        if key in not_built or self._argument(key, spellings)[0] is not None:
+            return f"{key} belongs below arguments, two blanks further to the right"
+        return did_you_mean(key, [*others, *spellings])
 
     def _known(self, kind: str, name: str, at: Field, complain: Callable[..., None]) -> Any:
         """The plugin or action of a name; None where there is none, which is said."""
@@ -246,10 +253,12 @@ class _Parser:
             if named is None or not isinstance(named.value, str):
                 raise self.source.error("malformed_policy", "the configuration has no name", named or entry)
             name = named.value
+            action: type[Action] | None = self._known("action", name, named, self._complain)
             for key, part in fields.items():
                 if key not in ("name", "arguments"):
-                    self._complain("unknown_key", f"unknown key {key!r} of action {name!r}", part, hint="arguments")
-            action: type[Action] | None = self._known("action", name, named, self._complain)
+                    declared = action.arguments if action else ()
+                    hint = self._beside_arguments(key, declared, (), ("name", "arguments"))
+                    self._complain("unknown_key", f"unknown key {key!r} of action {name!r}", part, hint=hint)
             if action is not None:
                 found[name] = self._arguments(f"action {name!r}", action.arguments, (), fields.get("arguments"))
         return dict(sorted(found.items()))

@@ -10,10 +10,11 @@ from scheduler_core.model.errors import BadInput
 from scheduler_core.model.resources import MILLI
 from scheduler_core.simulator.traces.table import Row, read_rows
 
-_COLUMNS = (
-    "name", "cpu_milli", "memory_mib", "num_gpu", "gpu_milli", "gpu_spec", "qos", "creation_time", "deletion_time",
-    "scheduled_time",
-)  # fmt: skip
+_COLUMNS = ("name", "cpu_milli", "memory_mib", "num_gpu", "gpu_milli")
+# Several published workloads say no more: any card will do, batch work is there from the start and stays.
+_DEFAULTS = {
+    "gpu_spec": "", "qos": "BE", "creation_time": "0", "deletion_time": str(10 * 365 * 24 * 3600), "scheduled_time": "",
+}  # fmt: skip
 # Latency-sensitive and guaranteed tasks serve requests; best-effort and burstable ones are batch work.
 SERVICE_TYPES = {"LS": "inference", "Guaranteed": "inference", "BE": "training", "Burstable": "training"}
 PRIORITY_CLASSES = {"Guaranteed": "pc-high", "LS": "pc-medium", "Burstable": "pc-normal", "BE": "pc-low"}
@@ -39,7 +40,7 @@ def read_pods(path: Path) -> tuple[TraceTask, ...]:
     """The tasks in the order of their arrival, then of their names. Raises BadInput: a broken line, an unknown ``qos``,
     a name that is there twice, or no task at all."""
     tasks: dict[str, TraceTask] = {}
-    for row in read_rows(path, _COLUMNS):
+    for row in read_rows(path, _COLUMNS, _DEFAULTS):
         task = _task(row)
         if task.name in tasks:
             raise row.error("name", "is there twice", hint="every task has a name of its own")

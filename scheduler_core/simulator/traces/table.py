@@ -2,7 +2,7 @@
 
 import csv
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from scheduler_core.model.errors import BadInput
@@ -45,9 +45,9 @@ class Row:
         )
 
 
-def read_rows(path: Path, columns: tuple[str, ...]) -> Iterator[Row]:
-    """The lines of ``path`` below its header, which must name all of ``columns``. Raises BadInput: ``unreadable_file``,
-    ``bad_csv`` for a missing column or a line with too few or too many fields."""
+def read_rows(path: Path, columns: tuple[str, ...], defaults: Mapping[str, str] | None = None) -> Iterator[Row]:
+    """The lines of ``path`` below its header, which must name all of ``columns``. ``defaults``: texts of columns that
+    may be missing. Raises BadInput: ``unreadable_file``, ``bad_csv`` (a missing column, a line of another length)."""
     file = str(path)
     try:
         text = path.read_text(encoding="utf-8-sig")
@@ -73,6 +73,6 @@ def read_rows(path: Path, columns: tuple[str, ...]) -> Iterator[Row]:
                     "bad_csv", f"{len(fields)} fields where the header has {len(header)}", file=file,
                     line=reader.line_num, value=",".join(fields), hint="one field for each column",
                 )  # fmt: skip
-            yield Row(file, reader.line_num, dict(zip(header, fields, strict=True)))
+            yield Row(file, reader.line_num, {**(defaults or {}), **dict(zip(header, fields, strict=True))})
     except csv.Error as error:
         raise BadInput("bad_csv", str(error), file=file, line=reader.line_num) from None

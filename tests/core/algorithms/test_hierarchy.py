@@ -60,7 +60,7 @@ def worked_out(total, *queues, hierarchical=True):
     """``queues``: (name, parent, capability, guarantee, deserved) of one resource."""
     made = tree([q[0] for q in queues], [q[1] for q in queues], hierarchical=hierarchical)
     written = [Written(name, [cap], [least], [line]) for name, _, cap, least, line in queues]
-    return made, entitlements(made, [total], written, ["cpu"])
+    return made, entitlements(made, [total], written)
 
 
 class TestEntitlements:
@@ -87,17 +87,21 @@ class TestEntitlements:
         assert lines.deserved == [[7], [3], [4]]
 
     @pytest.mark.parametrize(
-        ("parent", "child", "why"),
+        ("parent", "child", "expected"),
         [
-            (("a", "", 5, None, None), ("b", "a", 6, None, None), "more cpu in its capability than its parent a"),
-            (("a", "", None, 2, None), ("b", "a", None, 3, None), "guaranteed more cpu"),
-            (("a", "", None, None, 2), ("b", "a", None, None, 3), "deserve more cpu"),
+            (("a", "", 5, None, None), ("b", "a", 6, None, None), (5, 0, None)),
+            (("a", "", None, 2, None), ("b", "a", None, 3, None), (20, 2, 2)),
+            (("a", "", None, None, 2), ("b", "a", None, None, 3), (20, 0, 2)),
         ],
     )
-    def test_what_contradicts_itself_is_broken_there_and_below_only(self, parent, child, why):
-        made, _ = worked_out(20, parent, child, ("c", "", None, None, None))
-        assert why in made.problems[1]
-        assert 2 not in made.problems
+    def test_what_a_child_has_above_its_parent_is_cut(self, parent, child, expected):
+        made, lines = worked_out(20, parent, child, ("c", "", None, None, None))
+        assert (lines.real[1], lines.guarantee[1], lines.deserved[1]) == tuple([one] for one in expected)
+        assert made.problems == {}
+
+    def test_the_ceiling_of_the_root_is_that_of_all(self):
+        _, lines = worked_out(20, ("root", "", 12, None, None), ("a", "", None, 3, None), ("b", "", 15, None, None))
+        assert lines.real == [[12], [12], [9]]
 
 
 @pytest.mark.parametrize(

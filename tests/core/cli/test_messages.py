@@ -59,6 +59,20 @@ def refused(command):
     return run
 
 
+@pytest.fixture
+def found(command):
+    """What a session says of the one object that it cannot read."""
+
+    def run(snapshot):
+        arguments = ("run", "--snapshot", "snapshot", "--conf", "policy", "--output", "json")
+        status, out, err = command(*arguments, snapshot=snapshot, policy=FOUNDING_POLICY)
+        assert status == 0, err
+        (finding,) = json.loads(out)["findings"]
+        return finding
+
+    return run
+
+
 class TestKeysThatStandTwice:
     YAML = "apiVersion: v1\nkind: List\nitems:\n- apiVersion: v1\n  kind: Node\n  metadata:\n    name: a\n    name: b\n"
 
@@ -108,21 +122,22 @@ class TestWhatIsOfAnotherType:
             ('{"minTaskMember": []}', "a mapping is expected here, not a list", None),
         ],
     )
-    def test_is_said_in_words(self, refused, spec, message, hint):
-        error = refused(LIST % (GROUP % spec))
-        assert (error["code"], error["message"]) == ("malformed_object", message)
-        assert error["hint"] if hint is None else error["hint"] == hint
+    def test_is_said_in_words(self, found, spec, message, hint):
+        finding = found(LIST % (GROUP % spec))
+        assert (finding["code"], finding["message"].partition(" (it is")[0]) == ("malformed_object", message)
+        assert finding["fix"] if hint is None else finding["fix"] == hint
 
-    def test_a_field_that_is_missing(self, refused):
-        error = refused(LIST % '{"apiVersion": "v1", "kind": "Node", "metadata": {}}')
-        assert (error["message"], error["hint"]) == ("the field name is missing", "add name")
+    def test_a_field_that_is_missing(self, found):
+        finding = found(LIST % '{"apiVersion": "v1", "kind": "Node", "metadata": {}}')
+        assert (finding["object"], finding["message"]) == ("items[0]", "the field name is missing")
+        assert finding["fix"] == "add name"
 
 
 class TestAmounts:
-    def test_a_part_of_a_card(self, refused):
-        error = refused(b.listing(b.pod("p", resources={"nvidia.com/gpu": 0.5})))
-        assert error["code"] == "bad_quantity"
-        assert "tidesched.io/card-milli" in error["hint"]
+    def test_a_part_of_a_card(self, found):
+        finding = found(b.listing(b.pod("p", resources={"nvidia.com/gpu": 0.5})))
+        assert (finding["object"], finding["code"]) == ("Pod default/p", "bad_quantity")
+        assert "tidesched.io/card-milli" in finding["fix"]
 
     @pytest.mark.parametrize(
         ("resource", "amount", "most"),

@@ -170,21 +170,20 @@ class TestBadInput:
         error = self.bad(folder, "kind: List\nitems: [\n")
         assert (error["code"], error["file"], error["line"]) == ("malformed_yaml", "bad.yaml", 3)
 
-    def test_a_negative_quantity(self, folder):
-        body = listing(node("n"), queue("q", cpu="-4"))
-        error = self.bad(folder, body)
-        assert error["code"] == "bad_quantity"
-        assert error["path"] == "items[1].spec.capability.cpu"
-        assert error["value"] == "-4"
-        assert "cpu: '-4'" in (folder / "bad.yaml").read_text().splitlines()[error["line"] - 1]
-
-    def test_a_negative_card_quota(self, folder):
-        error = self.bad(folder, listing(queue("q", {CARD: -8})))
-        assert (error["code"], error["value"]) == ("bad_quantity", -8)
-
-    def test_a_queue_cycle(self, folder):
-        error = self.bad(folder, listing(queue("a", parent="b"), queue("b", parent="a")))
-        assert (error["code"], error["path"]) == ("queue_cycle", "items[0].spec.parent")
+    @pytest.mark.parametrize(
+        ("objects", "path"),
+        [
+            ([queue("q", cpu="-4")], "spec.capability.cpu"),
+            ([queue("q", {CARD: -8})], 'metadata.annotations["volcano.sh/card.quota"]'),
+            ([queue("q", parent="q")], ""),
+        ],
+    )
+    def test_an_object_that_cannot_be_read_is_a_finding(self, folder, objects, path):
+        (folder / "bad.yaml").write_text(yaml.safe_dump(listing(node("n"), *objects), sort_keys=False))
+        done = decide(folder, "--output", "json", snapshot="bad.yaml")
+        assert done.returncode == 0
+        (found,) = json.loads(done.stdout)["findings"]
+        assert (found["severity"], found["object"], found["path"]) == ("error", "Queue q", path)
 
     def test_an_unknown_plugin(self, folder):
         conf = FOUNDING_POLICY.replace("- name: gang", "- name: gnag")

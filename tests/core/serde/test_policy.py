@@ -231,6 +231,27 @@ class TestCompatibility:
         assert error_of("compatibility: vulcano\n" + SMALL).code == "bad_value"
 
 
+class TestBesideArguments:
+    @pytest.mark.parametrize(
+        ("plugin", "key", "hint"),
+        [
+            ("overcommit", "overcommit-factor: 1.5", "overcommit-factor belongs below arguments"),
+            ("binpack", "binpack.resources.nvidia.com/gpu: 2", "belongs below arguments"),
+            ("predicates", "predicate.GPUSharingEnable: true", "belongs below arguments"),
+            ("overcommit", "overcomit-factor: 1.5", "did you mean 'overcommit-factor'?"),
+        ],
+    )
+    def test_an_argument_too_far_to_the_left_is_told(self, plugin, key, hint):
+        error = error_of(f"actions: allocate\ntiers:\n- plugins:\n  - name: {plugin}\n    {key}\n")
+        assert (error.code, error.line) == ("unknown_switch", 5)
+        assert hint in error.hint
+
+    @pytest.mark.parametrize("key", ["predicate.GPUSharingEnable", "predicate.DynamicResourceAllocationEnable"])
+    def test_an_argument_that_is_not_built_is_known(self, key):
+        text = f"actions: allocate\ntiers:\n- plugins:\n  - name: predicates\n    arguments: {{{key}: true}}\n"
+        assert error_of(text).code == "not_built"
+
+
 class TestKubeScheduler:
     CONF = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"
 
@@ -254,6 +275,12 @@ profiles:
         assert (given["balancedresource.weight"], given["tainttoleration.weight"]) == (5, 1)
         assert given["leastrequested.weight"] == 0
         assert policy.actions == ("enqueue", "allocate", "backfill")
+
+    def test_one_profile_is_for_its_scheduler_and_the_usual_ones(self):
+        text = "profiles:\n- schedulerName: mine\n  plugins:\n    multiPoint: {enabled: [{name: Coscheduling}]}\n"
+        policy = parse_policy(self.CONF + text)
+        assert [profile.scheduler for profile in policy.profiles] == ["mine"]
+        assert policy.profiles[0].tiers == policy.tiers
 
     def test_the_configuration_of_document_003(self):
         text = self.CONF + (

@@ -100,15 +100,19 @@ def test_a_service_type_that_is_none_is_a_problem():
 
 class TestParents:
     def test_a_cycle_names_its_queues(self):
-        with pytest.raises(BadInput) as caught:
-            snapshot(queue("z", parent="a"), queue("a", parent="m"), queue("m", parent="a"))
-        assert caught.value.code == "queue_cycle"
-        assert caught.value.path == "items[1].spec.parent"
-        assert "a -> m -> a" in caught.value.message
+        taken = snapshot(queue("z", parent="a"), queue("a", parent="m"), queue("m", parent="a"))
+        assert [(f.object, "a -> m -> a" in f.message) for f in taken.findings] == [
+            ("Queue a", True),
+            ("Queue m", True),
+        ]
 
     def test_a_queue_that_is_its_own_parent(self):
-        with pytest.raises(BadInput, match="a -> a"):
-            snapshot(queue("a", parent="a"))
+        assert "a -> a" in snapshot(queue("a", parent="a")).findings[0].message
+
+    def test_what_is_above_the_parent_is_told(self):
+        taken = snapshot(queue("a", cpu="4"), queue("b", parent="a", cpu="6"))
+        (found,) = taken.findings
+        assert (found.severity, found.object, found.path) == ("warning", "Queue b", "spec.capability.cpu")
 
     def test_a_chain_is_no_cycle(self):
         names = snapshot(queue("a", parent="b"), queue("b", parent="c"), queue("c", parent="root")).queues
@@ -120,7 +124,7 @@ class TestParents:
         assert [q.problem for q in taken.queues] == ["", "", "", ""]
 
     def test_a_live_cluster_goes_on_without_the_queues_of_the_cycle(self):
-        builder = SnapshotBuilder(strict=False)
+        builder = SnapshotBuilder()
         for body in (queue("a", parent="b"), queue("b", parent="a"), queue("c")):
             builder.upsert(body)
         problems = {q.name: q.problem for q in builder.build().queues}

@@ -26,6 +26,13 @@ def test_nodes_carry_their_cards_and_the_label_that_discovery_needs(tmp_path):
     assert second.labels == {"nvidia.com/gpu.product": "T4"}
 
 
+def test_a_workload_of_five_columns_is_batch_work_that_stays(tmp_path):
+    header = "name,cpu_milli,memory_mib,num_gpu,gpu_milli\n"
+    (task,) = read_pods(put(tmp_path, header + "p0,1000,64,1,500\n"))
+    assert (task.card_milli, task.models, task.service_type, task.created) == (500, (), "training", 0.0)
+    assert task.life > 365 * 24 * 3600
+
+
 def test_tasks_are_read_with_type_share_choice_and_life(tmp_path):
     text = PODS + (
         "late,1000,64,1,1000,V100M16|V100M32|V100M32,BE,Running,50,90,60\n"

@@ -18,6 +18,13 @@ def of_the_spec(work_out):
     return known
 
 
+def _no_more_than(above, own):
+    """What a child names, at most what its parent does; what it does not name is the parent's."""
+    return {what: min(own.get(what, most), most) for what, most in above.items()} | {
+        what: amount for what, amount in own.items() if what not in above
+    }
+
+
 class Capacity:
     """Queues with a ceiling, a line and a part that stays free."""
 
@@ -58,51 +65,40 @@ class Capacity:
         return any(self._wrong(world, q) for q in self.path(world, name))
 
     def _wrong(self, world, name):
-        spec = world["queues"][name]
-        if self.tree(world) and spec.parent not in ("", "root") and spec.parent not in world["queues"]:
-            return True
-        own, up = r.capability(world, spec), self.above(world, name)
-        if up is not None:
-            most = self.capability(world, up)
-            if any(what in most and amount > most[what] for what, amount in own.items()):
-                return True
-        kids = self.children(world, name)
-        for what, amount in r.written(world, spec.guarantee).items():
-            if sum(self.guarantee(world, kid).get(what, 0) for kid in kids) > amount:
-                return True
-        for what, amount in r.written(world, spec.deserved).items():
-            if sum(self.named(world, kid).get(what, 0) for kid in kids) > amount:
-                return True
-        return False
+        parent = world["queues"][name].parent
+        return self.tree(world) and parent not in ("", "root") and parent not in world["queues"]
 
     @of_the_spec
     def capability(self, world, name):
-        up = self.above(world, name)
-        return {**(self.capability(world, up) if up else {}), **r.capability(world, world["queues"][name])}
+        up, own = self.above(world, name), r.capability(world, world["queues"][name])
+        return _no_more_than(self.capability(world, up), own) if up else own
 
-    @of_the_spec
-    def guarantee(self, world, name):
-        found = r.written(world, world["queues"][name].guarantee)
-        for what in r.names(world):
-            of_children = sum(self.guarantee(world, kid).get(what, 0) for kid in self.children(world, name))
-            if of_children > found.get(what, 0):
-                found[what] = of_children
-        return found
-
-    @of_the_spec
-    def named(self, world, name):
-        """deserved as written; a parent that says nothing deserves what its children do."""
-        found = r.written(world, world["queues"][name].deserved)
-        kids = [self.named(world, kid) for kid in self.children(world, name)]
+    def added_up(self, world, name, field):
+        """As written; a parent that says nothing has what its children have together."""
+        found = r.written(world, getattr(world["queues"][name], field))
+        kids = [self.added_up(world, kid, field) for kid in self.children(world, name)]
         for what in r.names(world):
             if what not in found and any(what in kid for kid in kids):
                 found[what] = sum(kid.get(what, 0) for kid in kids)
         return found
 
     @of_the_spec
+    def guarantee(self, world, name):
+        return self._as_far_as_the_parent(world, name, "guarantee")
+
+    @of_the_spec
+    def named(self, world, name):
+        return self._as_far_as_the_parent(world, name, "deserved")
+
+    def _as_far_as_the_parent(self, world, name, field):
+        found, up = self.added_up(world, name, field), self.above(world, name)
+        most = self._as_far_as_the_parent(world, up, field) if up else {}
+        return {what: min(amount, most.get(what, amount)) for what, amount in found.items()}
+
+    @of_the_spec
     def real(self, world, name):
         up = self.above(world, name)
-        room = self.real(world, up) if up else r.total(world)
+        room = self.real(world, up) if up else self.whole(world)
         beside = [q for q in world["queues"] if self.above(world, q) == up and (q != "root" or not self.tree(world))]
         own, most = self.guarantee(world, name), self.capability(world, name)
         found = {}
@@ -110,6 +106,37 @@ class Capacity:
             free = max(0, there - sum(self.guarantee(world, q).get(what, 0) for q in beside)) + own.get(what, 0)
             found[what] = min(free, most.get(what, free))
         return found
+
+    def whole(self, world):
+        """What all queues together may use."""
+        total = r.total(world)
+        if not self.tree(world) or "root" not in world["queues"]:
+            return total
+        return {what: min(there, self.of_root(world).get(what, there)) for what, there in total.items()}
+
+    def of_root(self, world):
+        """The ceiling that is written on the root."""
+        written = self.tree(world) and "root" in world["queues"]
+        return r.capability(world, world["queues"]["root"]) if written else {}
+
+    def below_all_ceilings(self, world, name, need, taking_back=False):
+        """Of the queue, of those above it and of the root; what siblings are guaranteed is kept from it, however much
+        others have borrowed of it."""
+        for q in self.path(world, name):
+            most, up = dict(self.real(world, q)), self.above(world, q)
+            if q != "root" or not self.tree(world):
+                beside = [o for o in world["queues"] if o != q and self.above(world, o) == up]
+                beside = [o for o in beside if o != "root" or not self.tree(world)]
+                if not taking_back and any(any(self.guarantee(world, o).values()) for o in beside):
+                    free = dict(self.real(world, up) if up else self.whole(world))
+                    for o in beside:
+                        held, kept = r.used(world, self.below(world, o)), self.guarantee(world, o)
+                        free = {what: there - max(held[what], kept.get(what, 0)) for what, there in free.items()}
+                    own = self.guarantee(world, q)
+                    most = {what: min(there, max(free[what], own.get(what, 0))) for what, there in most.items()}
+            if not r.fits(need, most, r.used(world, self.below(world, q))):
+                return False
+        return not self.of_root(world) or r.fits(need, self.whole(world), r.used(world, set(world["queues"])))
 
     @of_the_spec
     def line(self, world, name):
@@ -146,26 +173,27 @@ class Capacity:
             held = r.less(r.used(world, below), r.elastic(world, below))
             if not r.fits(need, self.real(world, q), held, r.promised(world, below)):
                 return -1
+        everywhere = set(world["queues"])
+        held = r.less(r.used(world, everywhere), r.elastic(world, everywhere))
+        if self.of_root(world) and not r.fits(need, self.whole(world), held, r.promised(world, everywhere)):
+            return -1
         return 1
 
     def quota_left(self, world, gang):
-        need = r.asked(world, gang)[0]
-        path = self.path(world, world["gangs"][gang].queue)
-        return all(r.fits(need, self.real(world, q), r.used(world, self.below(world, q))) for q in path)
+        return self.below_all_ceilings(world, world["gangs"][gang].queue, r.asked(world, gang)[0])
 
     def _open(self, world, name):
         return all(queue_open(world, q) for q in self.path(world, name))
 
     def allowed(self, world, task, card):
-        need = r.of_task(world, task)
-        path = self.path(world, task["queue"])
-        return self._open(world, task["queue"]) and all(
-            r.fits(need, self.real(world, q), r.used(world, self.below(world, q))) for q in path
-        )
+        name = task["queue"]
+        return self._open(world, name) and self.below_all_ceilings(world, name, r.of_task(world, task))
 
     def preemptive(self, world, task, card):
         near = self.path(world, task["queue"])[: self.level + 1]
-        return self.allowed(world, task, card) and any(self._within(world, q, r.of_task(world, task)) for q in near)
+        name, need = task["queue"], r.of_task(world, task)
+        free = self._open(world, name) and self.below_all_ceilings(world, name, need, taking_back=True)
+        return free and any(self._within(world, q, need) for q in near)
 
     def _within(self, world, name, need):
         held = r.used(world, self.below(world, name))

@@ -46,7 +46,8 @@ class Proportion:
             for name in busy
         }
         real = {name: self.real(world, name) for name in busy}
-        for what, there in r.total(world).items():
+        for what, whole in r.total(world).items():
+            there = max(0, whole - sum(own[name][what] for name in own if name not in busy))
             weights = sum(world["queues"][name].weight for name in busy)
             most = {name: min(real[name][what], want[name][what]) for name in busy}
             for name in busy:

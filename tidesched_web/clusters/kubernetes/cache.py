@@ -117,13 +117,12 @@ class ClusterCache:
         taps: Sequence[Tap] = (),
     ) -> None:
         self._taps = tuple(taps)
-        self._builder = SnapshotBuilder(tuple(schedulers), strict=False)
+        self._builder = SnapshotBuilder(tuple(schedulers))
         self._wake = wake
         self._lock = threading.Lock()
         # Of each object: its newest resource version and its signature; of one that went, the version of its end.
         self._known: dict[str, dict[Key, tuple[int, object]]] = {kind.id: {} for kind in kinds}
         self._gone: dict[str, dict[Key, int]] = {kind.id: {} for kind in kinds}
-        self._problems: dict[tuple[str, Key], str] = {}
         self._counts: dict[str, GangCounts] = {}
         self._waits: dict[str, str] = {}
         self._snapshot: Snapshot | None = None
@@ -166,11 +165,6 @@ class ClusterCache:
             for r in self._reflectors
             if r.error or r.absent
         ]
-
-    def problems(self) -> dict[str, str]:
-        """Objects that could not be read, ``Kind namespace/name``: why. Their last good state is used."""
-        with self._lock:
-            return {f"{kind} {'/'.join(filter(None, key))}": why for (kind, key), why in self._problems.items()}
 
     def snapshot(self) -> Snapshot:
         with self._lock:
@@ -227,31 +221,33 @@ class ClusterCache:
         before = self._known[kind.id].get(key)
         if (before is not None and version <= before[0]) or version <= self._gone[kind.id].get(key, -1):
             return False
-        mark = signature(kind.id, obj)
-        self._known[kind.id][key] = (version, mark)
-        if kind.id == "Pod":
-            if why := waits_in(obj):
-                self._waits["/".join(key)] = why
-            else:
-                self._waits.pop("/".join(key), None)
-        elif kind.id == "PodGroup":
-            self._counts["/".join(key)] = counts_in(obj)
-        for tap in self._taps:
-            tap.seen(kind, "ADDED" if before is None else "MODIFIED", obj)
+        finding, mark = None, None
         try:
-            self._builder.upsert(needed(obj), path=f"{kind.id} {'/'.join(filter(None, key))}")
-        except BadInput as error:
-            self._problems[kind.id, key] = error.message
-            log.warning("%s %s cannot be read: %s", kind.id, "/".join(filter(None, key)), error.message)
-            return False
+            finding = self._builder.take(needed(obj))
+            mark = signature(kind.id, obj)
+            self._note(kind, "/".join(key), obj)
+            for tap in self._taps:
+                tap.seen(kind, "ADDED" if before is None else "MODIFIED", obj)
         except Exception as error:
-            # A bug in a reader: one object must not keep all others out.
-            self._problems[kind.id, key] = f"{type(error).__name__}: {error}"[:500]
-            log.exception("%s %s cannot be read", kind.id, "/".join(filter(None, key)))
-            return False
-        self._problems.pop((kind.id, key), None)
+            # One object must not keep all others out: a bug in a reader, a field of another type.
+            if finding is None:
+                log.exception("%s %s cannot be read", kind.id, "/".join(filter(None, key)))
+                bug = BadInput("unreadable", f"{type(error).__name__}: {error}"[:500], hint="a bug: please report it")
+                finding = self._builder.leave_aside(obj, bug, "")
+        self._known[kind.id][key] = (version, mark)
+        if finding is not None:
+            log.warning("%s cannot be read: %s", finding.object, finding.message)
         self._snapshot = None
         return before is None or before[1] != mark
+
+    def _note(self, kind: Kind, key: str, obj: Json) -> None:
+        """What a snapshot does not keep of a pod that waits, and of a PodGroup's status."""
+        if kind.id == "PodGroup":
+            self._counts[key] = counts_in(obj)
+        elif kind.id == "Pod" and (why := waits_in(obj)):
+            self._waits[key] = why
+        elif kind.id == "Pod":
+            self._waits.pop(key, None)
 
     def _forget(self, kind: Kind, key: Key, version: int) -> bool:
         before = self._known[kind.id].pop(key, None)
@@ -268,7 +264,6 @@ class ClusterCache:
             self._counts.pop("/".join(key), None)
         for tap in self._taps:
             tap.seen(kind, "DELETED", {"metadata": {"namespace": key[0], "name": key[1]}})
-        self._problems.pop((kind.id, key), None)
         self._builder.delete(kind.id, key[0], key[1])
         self._snapshot = None
         return True

@@ -16,6 +16,8 @@ from tidesched_web.scheduling.models import AlertSeverity
 from tidesched_web.scheduling.pipeline import alerts
 
 CARD_ALERTS_SECONDS = 5.0
+# A controller that writes one field wrongly writes it in each of its objects.
+MOST_UNREADABLE = 20
 _NODE_WRITTEN = (
     "cpu_milli", "memory_mib", "pods", "cards", "labels", "taints", "unschedulable", "last_seen_at", "gone_at"
 )  # fmt: skip
@@ -29,6 +31,7 @@ class Inventory:
         self._cards_alerted_at = float("-inf")
         self._hardware: dict[str, int] | None = None
         self._quotas: Any = None
+        self._findings: Any = None
 
     def load(self) -> None:
         rows = Node.objects.filter(cluster_id=self.cluster_id, gone_at__isnull=True).values_list("name", "cards")
@@ -37,6 +40,7 @@ class Inventory:
         self._cards_alerted_at = float("-inf")
         self._hardware = None
         self._quotas = None
+        self._findings = None
 
     def record(self, snapshot: Snapshot, *, ratios: Mapping[str, float], wall_at: dt.datetime) -> int:
         require_transaction()
@@ -55,6 +59,10 @@ class Inventory:
         if lost:
             Node.objects.filter(cluster_id=self.cluster_id, name__in=lost).update(gone_at=wall_at)
         self._alert_changes(changed, lost)
+        if snapshot.findings != self._findings:
+            self._findings = snapshot.findings
+            wanted = _unreadable(snapshot)
+            alerts.keep_open(cluster_id=self.cluster_id, prefix="object_unreadable:", wanted=wanted)
         if changed or lost:
             self._alert_not_ready(snapshot)
         self._nodes = dict(seen)
@@ -140,6 +148,19 @@ class Inventory:
         alerts.keep_open(
             cluster_id=self.cluster_id, prefix="quota_without_card:", wanted=_card_alerts("quota_without_card", named)
         )
+
+
+def _unreadable(snapshot: Snapshot) -> dict[str, dict[str, Any]]:
+    """The first of the objects that cannot be read; mending those shows the others."""
+    return {
+        f"object_unreadable:{finding.object}"[:120]: {
+            "severity": AlertSeverity.WARNING,
+            "code": "object_unreadable",
+            "message": f"{finding.object}: {finding.path}: {finding.message}. {finding.fix}",
+            "numbers": {"object": finding.object},
+        }
+        for finding in snapshot.findings[:MOST_UNREADABLE]
+    }
 
 
 def _card_alerts(code: str, cards: Mapping[str, int]) -> dict[str, dict[str, Any]]:

@@ -1,4 +1,4 @@
-"""One thing that lint has found."""
+"""Something wrong with an object or a policy, as sessions and lint tell it."""
 
 import enum
 
@@ -32,8 +32,9 @@ class Finding(msgspec.Struct, frozen=True, gc=False, kw_only=True):
 
 
 def unreadable(error: BadInput, name: str) -> Finding:
-    """Input that a session would refuse, as a finding."""
+    """Input that cannot be used, as a finding; it says the value."""
+    shown = "" if error.value is None or str(error.value) in error.message else f" (it is {error.value!r})"
     return Finding(
         severity=Severity.ERROR, code=error.code, object=name, path=(error.path or "").lstrip("."),
-        message=error.message, fix=error.hint or "",
+        message=error.message + shown, fix=error.hint or "",
     )  # fmt: skip
