@@ -10,7 +10,7 @@ import msgspec
 from scheduler_core.actions import ACTIONS
 from scheduler_core.actions.support.admission import count_elastic, renew_promises
 from scheduler_core.actions.support.assumed_pods import apply_assumed
-from scheduler_core.actions.support.pod_cycle import cluster_digest
+from scheduler_core.actions.support.pod_cycle import cluster_events
 from scheduler_core.actions.support.reservations import apply_reservations, kept_places, standing
 from scheduler_core.framework import explanations, profiles, remedies
 from scheduler_core.framework.close import close
@@ -193,7 +193,7 @@ def _queued(session: Session) -> dict[str, Any]:
         "queue": queue.entries(),
         "cycle": queue.cycle,
         "move_cycle": queue.move_cycle,
-        "seen": cluster_digest(session),
+        "seen": cluster_events(session),
     }
 
 

@@ -42,13 +42,7 @@ def text(name: str, default: str = "") -> str:
 
 
 def demo_size() -> str:
-    """Return how large the demo is, S or M.
-
-    Raises
-    ------
-    ValueError
-        for any other word.
-    """
+    """Return how large the demo is, S or M. Raises ValueError: for any other word."""
     size = text("DEMO_SIZE", "S").upper()
     if size not in {"S", "M"}:
         raise ValueError(f"DEMO_SIZE={size!r}: expected S or M")
@@ -56,13 +50,8 @@ def demo_size() -> str:
 
 
 def flag(name: str, *, default: bool) -> bool:
-    """Return a yes/no variable.
-
-    Raises
-    ------
-    ValueError
-        for any other word, because a mistyped switch must not silently mean "no".
-    """
+    """Return a yes/no variable. Raises ValueError: for any other word, because a mistyped switch must not silently
+    mean "no"."""
     value = text(name).lower()
     if not value:
         return default
@@ -91,13 +80,8 @@ def words(name: str, default: tuple[str, ...] = ()) -> list[str]:
 
 
 def networks(name: str) -> list[str]:
-    """Return a comma-separated variable of addresses and networks.
-
-    Raises
-    ------
-    ValueError
-        for a word that is neither, so that a mistyped proxy is noticed at the start.
-    """
+    """Return a comma-separated variable of addresses and networks. Raises ValueError: for a word that is neither, so
+    that a mistyped proxy is noticed at the start."""
     try:
         return [str(ipaddress.ip_network(word, strict=False)) for word in words(name)]
     except ValueError as error:

@@ -84,7 +84,7 @@ def sentence(code: ReasonCode, numbers: ReasonNumbers, queue: str, detail: str =
         ReasonCode.BEHIND_HIGHER_PRIORITY: f"Asks for {asked}; {free} free, but promised to gangs ahead of it.",
         ReasonCode.RECLAIM_FORBIDDEN: f"May not take anything back: {detail}.",
         ReasonCode.TIMED_OUT: f"It was let go: {detail}.",
-        ReasonCode.BACKING_OFF: f"It is tried again shortly: {detail}.",
+        ReasonCode.BACKING_OFF: f"It waits before it is tried again: {detail}.",
         ReasonCode.PENDING_EVALUATION: detail or "Has not been looked at yet; the next session decides.",
     }
     # A detail may end in a question.

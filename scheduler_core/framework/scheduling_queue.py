@@ -16,6 +16,7 @@ update                the pod changed: in active or backing off  stays (case 1)
 update                the pod changed: unschedulable             active, or backing off until its time (case 2)
 update                the pod is in no queue                     active (case 3)
 move_all              something happened that may help           active, or backing off until its time
+put_back              its place is taken from it                 backing off
 flush                 time passed                                active
 ====================  =========================================  ==================================================
 """
@@ -87,7 +88,14 @@ class SchedulingQueue:
         self._popped[pod] = self._pods.pop(pod)
         return pod
 
-    def add_unschedulable(self, pod: str, cycle: int, now: float, *, nominated: str = "", digest: str = "") -> None:
+    def attempts(self, pod: str) -> int:
+        """How often a pod was tried, that which is under way included."""
+        entry = self._popped.get(pod)
+        return entry.attempts + 1 if entry else self._pods[pod].attempts if pod in self._pods else 0
+
+    def add_unschedulable(
+        self, pod: str, cycle: int, now: float, *, nominated: str = "", digest: str = "", timed_out: str = ""
+    ) -> None:
         """Put a pod aside that found no place in its cycle; nothing if it is in a queue already."""
         if pod in self._pods:
             return
@@ -95,8 +103,15 @@ class SchedulingQueue:
         where = Where.BACKING_OFF if self.move_cycle >= cycle else Where.UNSCHEDULABLE
         self._pods[pod] = QueuedPod(
             pod=pod, where=where, attempts=before.attempts + 1, tried=now, digest=digest or before.digest,
-            nominated=nominated or before.nominated,
+            nominated=nominated or before.nominated, timed_out=timed_out,
         )  # fmt: skip
+
+    def put_back(self, pod: str, attempts: int, now: float, *, timed_out: str = "") -> None:
+        """A pod that kept a place has lost it, which is what has happened since its cycle: it backs off."""
+        if pod not in self._pods:
+            self._pods[pod] = QueuedPod(
+                pod=pod, where=Where.BACKING_OFF, attempts=max(1, attempts), tried=now, timed_out=timed_out
+            )
 
     def update(self, pod: str, digest: str, now: float) -> None:
         """The pod is another one than when it was put aside."""
@@ -112,11 +127,11 @@ class SchedulingQueue:
         self._pods.pop(pod, None)
         self._popped.pop(pod, None)
 
-    def move_all(self, now: float) -> None:
-        """Something happened that may help any pod."""
+    def move_all(self, now: float, helps: Callable[[str], bool] | None = None) -> None:
+        """Something happened that may help pods, those of which ``helps`` says so."""
         self.move_cycle = self.cycle
         for pod, entry in self._pods.items():
-            if entry.where is Where.UNSCHEDULABLE:
+            if entry.where is Where.UNSCHEDULABLE and (helps is None or helps(pod)):
                 self._pods[pod] = self._moved(entry, now)
 
     def flush(self, now: float) -> None:

@@ -12,7 +12,8 @@ class Reservation(msgspec.Struct, frozen=True, gc=False, kw_only=True):
 
     Attributes:
         pod, gang: namespace/name. node: where. card, card_indices: which cards there.
-        victims: pods that must be gone first. made, expires: seconds since the epoch."""
+        victims: pods that must be gone first. made, expires: seconds since the epoch.
+        attempts: how often the per-pod cycle had tried the pod when it got the place."""
 
     pod: str
     gang: str
@@ -22,6 +23,7 @@ class Reservation(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     victims: tuple[str, ...] = ()
     made: float = 0.0
     expires: float = 0.0
+    attempts: int = 0
 
 
 class Election(msgspec.Struct, frozen=True, gc=False, kw_only=True):
@@ -76,8 +78,8 @@ class Memory(msgspec.Struct, frozen=True, gc=False, kw_only=True):
         backing_off: gangs that are not tried for now: not all of their members could be bound.
         assumed: binds that the cluster has not shown yet, by pod.
         queue, cycle, move_cycle: the scheduling queue of the per-pod cycle, and its counters.
-        seen: digest of what the cluster's nodes and quotas were after the session's decisions; where the next session
-            finds another one, something has happened that may help pods which wait."""
+        seen: digests of the cluster after the session's decisions, by what they are of (:data:`Event`); where the next
+            session finds another one, something has happened that may help the pods which wait for such."""
 
     version: int = MEMORY_VERSION
     reservations: tuple[Reservation, ...] = ()
@@ -93,4 +95,4 @@ class Memory(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     queue: tuple[QueuedPod, ...] = ()
     cycle: int = 0
     move_cycle: int = -1
-    seen: str = ""
+    seen: dict[str, str] = {}

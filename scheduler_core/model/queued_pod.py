@@ -18,7 +18,8 @@ class QueuedPod(msgspec.Struct, frozen=True, gc=False, kw_only=True):
         pod: namespace/name. where: its queue.
         attempts: how often it was tried. tried: when it was last put aside, seconds since the epoch.
         digest: what it looked like then; another one means an update.
-        nominated: node that preemption makes room on for it, empty = none."""
+        nominated: node that preemption makes room on for it, empty = none.
+        timed_out: how its group ran out of time, until it is tried again; empty = it did not."""
 
     pod: str
     where: Where = Where.ACTIVE
@@ -26,3 +27,4 @@ class QueuedPod(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     tried: float = 0.0
     digest: str = ""
     nominated: str = ""
+    timed_out: str = ""

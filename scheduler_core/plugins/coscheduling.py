@@ -3,16 +3,18 @@
 Extension points: queue_sort, pre_filter, permit, job_problem.
 Units: seconds. A pod whose group is not complete keeps its place and waits. The clock of a group with a time limit
 (annotation ``tidesched.io/schedule-timeout-seconds`` of its PodGroup) runs from the creation of the PodGroup; when it
-is over, all that wait are let go, and the group is not tried again. A member for which a victim still has to leave
-a node does not count yet; once the room is free it needs permission like the others.
+is over, all that wait are let go, others get their places in the same session, and the group is not tried again. A
+member for which a victim still has to leave a node does not count yet; once the room is free it needs permission like
+the others.
 Source: document 001, 4.2. On purpose: minimums by role (minTaskMember) are kept too, which the document leaves for
-later, and without a time limit a place is kept for ``waitSeconds`` at a time, so that two groups cannot hold each other
-up for ever."""
+later: within a group they come first, role by role. Without a time limit a place is kept for ``waitSeconds`` at a time
+and the pods back off after that, so that two groups cannot hold each other up for ever."""
 
 from typing import Any, ClassVar
 
 from scheduler_core.framework.plugin import Argument, Plugin
 from scheduler_core.framework.pod_points import APPROVE, Deny, Permit, Wait
+from scheduler_core.framework.session import Session
 from scheduler_core.state.status import PENDING, PIPELINED, READY, VALID
 
 SCHEDULE_TIMEOUT = "tidesched.io/schedule-timeout-seconds"
@@ -29,10 +31,24 @@ class Coscheduling(Plugin):
     )  # fmt: skip
 
     def queue_sort(self, task: int) -> tuple[Any, ...]:
-        """Groups stay together: priority of the pods, then of the group, creation of the group, its name."""
+        """Groups stay together: priority of the pods, then of the group, creation of the group, its name; within a
+        group what its roles need comes before what they have more."""
         tasks = self.session.tasks
         group = self.session.group(int(tasks.gang[task]))
-        return (-int(tasks.priority[task]), -group.priority, group.created, group.key)
+        return (-int(tasks.priority[task]), -group.priority, group.created, group.key, self._more(task))
+
+    def _more(self, task: int) -> bool:
+        """Whether others of its role, in their order, are enough for the role's minimum."""
+        session, role = self.session, self.session.tasks.pod(task).role
+        gang = int(session.tasks.gang[task])
+        wanted = session.group(gang).min_task_member.get(role, 0)
+        if not session.group(gang).min_task_member:
+            return False
+        mates = [other for other in session.gangs.members(gang) if session.tasks.pod(other).role == role]
+        status = session.tasks.status
+        placed = sum(bool(READY[status[other]]) or int(status[other]) == PIPELINED for other in mates)
+        waiting = sorted((other for other in mates if status[other] == PENDING), key=lambda other: _age(session, other))
+        return placed + waiting.index(task) >= wanted
 
     def job_problem(self, gang: int) -> str | None:
         """Members of different priorities, or a time limit that is no number."""
@@ -109,6 +125,11 @@ class Coscheduling(Plugin):
         have = self.session.gangs.ready(gang)
         limit = _seconds(group.annotations.get(SCHEDULE_TIMEOUT, "")) or 0.0
         return f"{have} of {group.min_member} members had a place {limit:g} s after the group was made"
+
+
+def _age(session: Session, task: int) -> tuple[float, str]:
+    pod = session.tasks.pod(task)
+    return pod.created, pod.key
 
 
 def _seconds(text: str) -> float | None:

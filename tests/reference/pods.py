@@ -19,6 +19,10 @@ def run(world):
     promised = [r for r in memory.reservations if world["tasks"][r.pod]["status"] == "pipelined"] if memory else []
     world["waits"] = {r.pod: r.expires for r in promised if not r.victims}
     world["backed"] = {r.pod for r in promised if r.victims}
+    # How often those who keep a place had been tried when they got it, and those who lost it before the queue is read.
+    world["attempts"] = {r.pod: r.attempts for r in promised}
+    world["tries"] = {entry.pod: entry.attempts for entry in memory.queue} if memory else {}
+    world["lost"] = {}
     for gang in sorted(world["gangs"]):
         _ask_again(world, gang)
     waiting = [
@@ -28,13 +32,16 @@ def run(world):
         for task in members(world, gang, "pending")
     ]
     queue = world["pod_queue"] = QueuedPods(world, waiting)
-    due = [task for task in waiting if queue.due(task)]
-    due.sort(key=lambda task: (*hooks.key("queue_sort", world, task), task["pod"].created, task["key"]))
-    for task in due:
-        if task["status"] == "pending":
-            queue.take(task)
-            if not _cycle(world, task):
-                queue.put_aside(task, world["nominated"].pop(task["key"], None))
+    ours, tried = {task["key"]: task for task in waiting}, set()
+    while due := [task for key, task in ours.items() if key in queue.aside and queue.due(task) and key not in tried]:
+        tried |= {task["key"] for task in due}
+        due.sort(key=lambda task: (*hooks.key("queue_sort", world, task), task["pod"].created, task["key"]))
+        for task in due:
+            if task["status"] == "pending":
+                queue.take(task)
+                world["tries"][task["key"]] = queue.attempts + 1
+                if not _cycle(world, task):
+                    queue.put_aside(task, world["nominated"].pop(task["key"], None))
 
 
 def _cycle(world, task):
@@ -58,9 +65,22 @@ def _cycle(world, task):
     if answer == "ok":
         _ask_again(world, task["gang"])
     else:
-        put(task, "pipelined", task["node"], task["card"], task["indices"])
-        world["waits"][task["key"]] = answer
+        _keep(world, task, answer)
     return True
+
+
+def _keep(world, task, until):
+    put(task, "pipelined", task["node"], task["card"], task["indices"])
+    world["waits"][task["key"]] = until
+    world["attempts"][task["key"]] = world["tries"].get(task["key"], 0)
+
+
+def _lose(world, task):
+    attempts = world["attempts"].pop(task["key"], 0)
+    if "pod_queue" in world:
+        world["pod_queue"].lose(task, attempts)
+    else:
+        world["lost"][task["key"]] = attempts
 
 
 def _find(world, task, changes):
@@ -109,8 +129,8 @@ def _ask_again(world, gang):
                 continue
         else:
             put(task, "pending")
-            if answer == "late":
-                _let_go(world, gang, task)
+            _lose(world, task)
+            _let_go(world, gang, task)
         world["waits"].pop(task["key"], None)
 
 
@@ -128,8 +148,7 @@ def _take_promised(world, gang, task):
         put(task, "pending")
         _let_go(world, gang, task)
     else:
-        put(task, "pipelined", task["node"], task["card"], task["indices"])
-        world["waits"][task["key"]] = answer
+        _keep(world, task, answer)
 
 
 def _let_go(world, gang, but):
@@ -138,6 +157,7 @@ def _let_go(world, gang, but):
         if task is not but and (task["key"] in world["waits"] or task["key"] in world["backed"]):
             world["waits"].pop(task["key"], None)
             put(task, "pending")
+            _lose(world, task)
 
 
 # --- preemption ------------------------------------------------------------------------------------------------------

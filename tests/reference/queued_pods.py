@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.reference.world import HOLDING
+from tests.reference.world import HOLDING, members
 
 WAITS = {"podInitialBackoffSeconds": 1.0, "podMaxBackoffSeconds": 10.0, "podMaxInUnschedulableSeconds": 300.0}
 
@@ -15,16 +15,22 @@ class QueuedPods:
         given = {**WAITS, **world["action_arguments"].get("allocate", {})}
         self.first, self.most, self.leftover = (float(given[name]) for name in WAITS)
         entries = {entry.pod: entry for entry in world["memory"].queue} if world["memory"] else {}
-        looks, room = world["before"] or ({}, None)
-        now_looks, now_room = seen(world)
+        looks, before = world["before"] or ({}, {})
+        now_looks, now = seen(world)
+        happened = {event for event, there in now.items() if before.get(event) != there}
+        happened |= {"pod"} if world["lost"] else set()
+        self.moved = False
         for task in waiting:
             entry = entries.get(task["key"])
+            if entry is None and task["key"] in world["lost"]:
+                self.aside[task["key"]] = ["backoff", max(1, world["lost"][task["key"]]), self.now, ""]
+                continue
             if entry is None:
                 self.aside[task["key"]] = ["active", 0, 0.0, ""]
                 continue
             where, since = entry.where.value, self.now - entry.tried
             rested = since >= self._wait(entry.attempts)
-            changed = looks.get(task["key"]) != now_looks[task["key"]] or room != now_room
+            changed = looks.get(task["key"]) != now_looks[task["key"]] or happened & waits_for(task["pod"])
             if where == "unschedulable" and (changed or since >= self.leftover):
                 where = "active" if rested or since >= self.leftover else "backoff"
             if where == "backoff" and rested:
@@ -39,21 +45,39 @@ class QueuedPods:
 
     def take(self, task):
         self.attempts, self.node = self.aside.pop(task["key"])[1::2]
+        self.moved = False
+
+    def lose(self, task, attempts):
+        """It gives up a place that it kept: others may have it, and it comes back later."""
+        self.aside.setdefault(task["key"], ["backoff", max(1, attempts), self.now, ""])
+        self.moved = True
+        self._wake()
 
     def put_aside(self, task, node):
         """It found no place; where somebody leaves for it (on ``node``), others may find one too."""
-        self.aside[task["key"]] = ["unschedulable", self.attempts + 1, self.now, node or self.node]
+        where = "backoff" if self.moved else "unschedulable"
+        self.aside[task["key"]] = [where, self.attempts + 1, self.now, node or self.node]
         if node is not None:
-            for entry in self.aside.values():
-                if entry[0] == "unschedulable":
-                    entry[0] = "active" if self.now - entry[2] >= self._wait(entry[1]) else "backoff"
+            self._wake()
+
+    def _wake(self):
+        for entry in self.aside.values():
+            if entry[0] == "unschedulable":
+                entry[0] = "active" if self.now - entry[2] >= self._wait(entry[1]) else "backoff"
 
     def entries(self):
         return {pod: tuple(entry) for pod, entry in sorted(self.aside.items())}
 
 
+def waits_for(pod):
+    """What can help a pod; what it does not ask for keeps it from nothing."""
+    found = {"node", "taint", "pod", "queue", "policy"}
+    found |= {"label"} if pod.node_selector or pod.required_nodes or pod.relations or pod.claims else set()
+    return found | ({"company"} if pod.relations else set()) | ({"volume"} if pod.claims else set())
+
+
 def seen(world):
-    """(pods as far as they decide where they may be, what there is and who holds how much of it)."""
+    """(pods as far as they and their gangs decide where they may be, what there is of each kind)."""
     looks = {
         task["key"]: tuple(
             getattr(task["pod"], name)
@@ -64,6 +88,11 @@ def seen(world):
         )
         for task in world["tasks"].values()
     }  # fmt: skip
+    for key, task in world["tasks"].items():
+        group = world["gangs"].get(task["gang"])
+        if group is not None:
+            mates = sorted(other["key"] for other in members(world, task["gang"]))
+            looks[key] += (group.min_member, group.min_task_member, group.annotations, tuple(mates))
     there = [
         (node.name, node.cpu_milli, node.memory_mib, node.pods, node.cards, sorted(node.scalars.items()))
         for _, node in sorted(world["nodes"].items())
@@ -78,5 +107,16 @@ def seen(world):
             for index in task["indices"]:
                 spot = (task["node"], task["card"], index)
                 held[spot] = held.get(spot, 0) + (task["share"] or 1000)
-    quota = [(q.name, q.cpu_milli, q.memory_mib, q.card_quota) for _, q in sorted(world["queues"].items())]
-    return looks, (there, {spot: amount for spot, amount in held.items() if amount}, quota)
+    queues = [q for _, q in sorted(world["queues"].items())]
+    nodes = [node for _, node in sorted(world["nodes"].items())]
+    snapshot = world["snapshot"]
+    return looks, {
+        "node": there,
+        "label": [(node.name, node.labels) for node in nodes],
+        "taint": [(node.name, node.taints, node.unschedulable) for node in nodes],
+        "pod": {spot: amount for spot, amount in held.items() if amount},
+        "company": [(pod.key, pod.node, pod.labels) for pod in snapshot.pods if pod.node and pod.labels],
+        "volume": (snapshot.claims, snapshot.volumes, snapshot.storage_classes),
+        "queue": [(q.name, q.cpu_milli, q.memory_mib, q.card_quota, q.state) for q in queues],
+        "policy": world["policy"],
+    }

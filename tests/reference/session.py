@@ -47,6 +47,7 @@ def decide(snapshot, *, now, policy=None, options=None, memory=None, before=None
     """
     world = install(open_world(snapshot, options_of(policy, options), now, memory), policy)
     world["memory"], world["before"], world["nominated"] = memory, before, {}
+    world["snapshot"], world["policy"] = snapshot, policy
     _apply_reservations(world, memory)
     for action in world["actions"]:
         ACTIONS[action](world)

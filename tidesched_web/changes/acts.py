@@ -72,7 +72,7 @@ def _not_now(change: QuotaChange, act: Act) -> DomainError | None:
         text = _("Change %(number)d is in state “%(state)s”.")
         figures = {"number": change.pk, "state": ChangeState(change.state).label}
         return DomainError("conflict", text % figures, extra)
-    if act == Act.APPROVE and change.state == DRAFT and not _approval_due(change):
+    if act == Act.APPROVE and change.state == DRAFT and not (change.plan or {}).get("approval", {}).get("due"):
         return DomainError("conflict", _("No approval is due for this draft: it can be applied."), extra)
     if act == Act.APPROVE and change.state == DRAFT and change.asks_beyond:
         return DomainError("conflict", _("Its author has not asked for the approval yet."), extra)
@@ -100,7 +100,3 @@ def _not_by(change: QuotaChange, access: Access, act: Act) -> DomainError | None
 def agrees_by_applying(change: QuotaChange, access: Access) -> bool:
     """It is so for each second person whose approval would count; for all others it waits for a new approval."""
     return change.state == APPROVED and decides_about(change, access) and approval_refusal(change, access) is None
-
-
-def _approval_due(change: QuotaChange) -> bool:
-    return bool((change.plan or {}).get("approval", {}).get("due"))

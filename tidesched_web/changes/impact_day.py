@@ -53,7 +53,9 @@ class Day:
     def run(self) -> Row:
         if not self.state["sessions"]:
             return {"unavailable": "no_sessions", "detail": "No session of the last day is kept any more."}
-        stored = {one.session_id: one for one in inputs_since(self.cluster_id, _read(self.state["from"]))}
+        stored = {
+            one.session_id: one for one in inputs_since(self.cluster_id, dt.datetime.fromisoformat(self.state["from"]))
+        }
         ids = self.state["sessions"]
         while self.state["next"] < len(ids):
             place = self.state["next"]
@@ -155,7 +157,3 @@ def _rounded(hours: Mapping[str, Mapping[str, Mapping[str, float]]]) -> Row:
         card: {queue: {name: round(value, 3) for name, value in sums.items()} for queue, sums in sorted(queues.items())}
         for card, queues in sorted(hours.items())
     }
-
-
-def _read(text: str) -> dt.datetime:
-    return dt.datetime.fromisoformat(text)

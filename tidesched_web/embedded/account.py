@@ -55,13 +55,7 @@ def own(folder: Path, account: Account | None) -> None:
 
 
 def become(account: Account) -> None:
-    """Turn this process (a fresh child, before exec) into the account.
-
-    Raises
-    ------
-    OSError
-        where the kernel refuses.
-    """
+    """Turn this process (a fresh child, before exec) into the account. Raises OSError: where the kernel refuses."""
     if account.passes_modes:
         # access(2) drops the capabilities of a user other than root unless this bit is set.
         _prctl(_PR_SET_SECUREBITS, _SECBIT_NO_SETUID_FIXUP)

@@ -43,13 +43,8 @@ class DataFolder:
         self.lock_fd = -1
 
     def open(self) -> None:
-        """Make the folder where there is none and take its lock.
-
-        Raises
-        ------
-        StartError
-            where it cannot be written, or another TideSched runs on it.
-        """
+        """Make the folder where there is none and take its lock. Raises StartError: where it cannot be written, or
+        another TideSched runs on it."""
         try:
             self.path.mkdir(mode=0o700, parents=True, exist_ok=True)
             # Under root PostgreSQL runs as another user, who must pass through to its own folder.
@@ -82,13 +77,8 @@ class DataFolder:
         self.lock_fd = -1
 
     def make_secrets(self) -> None:
-        """Make the keys of this installation where there are none yet.
-
-        Raises
-        ------
-        StartError
-            where a key cannot be one, or the key of what is encrypted in the database is gone.
-        """
+        """Make the keys of this installation where there are none yet. Raises StartError: where a key cannot be one,
+        or the key of what is encrypted in the database is gone."""
         keys = self.path / "tidesched_keys"
         if not keys.exists() and not env.text("TIDESCHED_KEYS") and (self.path / "admin.json").exists():
             raise StartError(

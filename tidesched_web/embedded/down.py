@@ -13,13 +13,8 @@ _PATIENCE_SECONDS = 20.0
 
 
 def down() -> None:
-    """Stop the supervisor of the data folder and wait until it is gone; nothing running is fine too.
-
-    Raises
-    ------
-    StartError
-        where it is still there after 20 s.
-    """
+    """Stop the supervisor of the data folder and wait until it is gone; nothing running is fine too. Raises
+    StartError: where it is still there after 20 s."""
     supervisor = DataFolder(env.data_dir()).holder
     if not identity.is_same(supervisor.pid, supervisor.started):
         end_processes(env.runtime().processes)

@@ -44,13 +44,7 @@ class Options(msgspec.Struct, frozen=True):
 
 
 def read_options() -> Options:
-    """Read the options from the environment.
-
-    Raises
-    ------
-    StartError
-        where one of them cannot be right.
-    """
+    """Read the options from the environment. Raises StartError: where one of them cannot be right."""
     try:
         port, demo, _size = env.number("PORT", 8000), env.flag("DEMO", default=True), env.demo_size()
         web_processes = env.number("WEB_PROCESSES", min(MOST_BY_DEFAULT, os.cpu_count() or 1))
@@ -105,13 +99,8 @@ def _check_password(given: str) -> None:
 
 
 def listen(host: str, port: int) -> list[socket.socket]:
-    """Listen on each address of the host's name.
-
-    Raises
-    ------
-    StartError
-        where another program listens there, or the address is not this machine's.
-    """
+    """Listen on each address of the host's name. Raises StartError: where another program listens there, or the
+    address is not this machine's."""
     opened: list[socket.socket] = []
     try:
         for family, kind, protocol, _name, address in socket.getaddrinfo(host or None, port, type=socket.SOCK_STREAM):

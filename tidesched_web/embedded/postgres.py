@@ -46,13 +46,8 @@ class Postgres:
         self.account: Account | None = server_account((self.bin, data_dir))
 
     def prepare(self) -> bool:
-        """Make the cluster's files where there are none; return whether it did.
-
-        Raises
-        ------
-        StartError
-            where the files belong to another major version of PostgreSQL, or `initdb` fails.
-        """
+        """Make the cluster's files where there are none; return whether it did. Raises StartError: where the files
+        belong to another major version of PostgreSQL, or `initdb` fails."""
         sockets.make_private(self.socket_dir.parent, passable=self.account is not None)
         self.socket_dir.mkdir(mode=0o700, exist_ok=True)
         own(self.socket_dir, self.account)

@@ -29,13 +29,8 @@ def fits(folder: Path) -> bool:
 
 
 def make_private(folder: Path, *, passable: bool = False) -> None:
-    """Make the folder with mode 0700, or 0711 where another user must reach its own folder inside.
-
-    Raises
-    ------
-    PermissionError
-        where another user made it first, or it is a link: its sockets could be theirs.
-    """
+    """Make the folder with mode 0700, or 0711 where another user must reach its own folder inside. Raises
+    PermissionError: where another user made it first, or it is a link: its sockets could be theirs."""
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     found = folder.lstat()
     if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.getuid():

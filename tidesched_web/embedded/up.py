@@ -43,13 +43,8 @@ _TELL_AFTER_SECONDS = 15.0
 
 
 def up() -> None:
-    """Run TideSched until a signal ends it.
-
-    Raises
-    ------
-    StartError
-        where it cannot start; whatever was started is stopped again.
-    """
+    """Run TideSched until a signal ends it. Raises StartError: where it cannot start; whatever was started is stopped
+    again."""
     options = read_options()
     folder = DataFolder(options.data_dir)
     folder.open()

@@ -6,6 +6,7 @@ deadline, over sessions too (a reservation in Memory).
 
 Source: document 001, 2.2.3 and 3.2; points in :mod:`scheduler_core.framework.pod_points`."""
 
+import enum
 import hashlib
 from collections.abc import Mapping
 from functools import cached_property
@@ -55,22 +56,33 @@ class PodCycle:
             move_cycle=memory.move_cycle,
         )  # fmt: skip
         self._slots: dict[str, int] = {}
+        self._freed = False
+        # Gangs that ran out of time in this session, and how.
+        self._late: dict[int, str] = {}
 
     def run(self) -> None:
         """O(pods x nodes)."""
         session = self._session
         self._reconsider()
         self._read_queue()
-        due = [self._slots[pod] for pod in self.queue.pending(Where.ACTIVE) if pod in self._slots]
-        for task in sorted(due, key=self._sort_key):
-            if session.tasks.status[task] == PENDING:
-                self._cycle(task)
-        for pod in self.queue.pending(Where.BACKING_OFF):
-            if pod not in self._slots:
+        tried: set[str] = set()
+        while due := [p for p in self.queue.pending(Where.ACTIVE) if p in self._slots and p not in tried]:
+            tried.update(due)
+            for task in sorted((self._slots[pod] for pod in due), key=self._sort_key):
+                if session.tasks.status[task] == PENDING:
+                    self._cycle(task)
+        for entry in self.queue.entries():
+            if entry.timed_out and entry.pod in self._slots:
+                gang = int(session.tasks.gang[self._slots[entry.pod]])
+                session.stated[gang] = (ReasonCode.TIMED_OUT, entry.timed_out)
+        for entry in self.queue.entries():
+            if entry.pod not in self._slots or entry.where is Where.ACTIVE:
                 continue
-            seconds = self.queue.ready_at(pod) - self._now
-            gang = int(session.tasks.gang[self._slots[pod]])
-            session.stated.setdefault(gang, (ReasonCode.BACKING_OFF, f"{pod} is tried again in {seconds:.0f} s"))
+            text = f"{entry.pod} is tried again in {self.queue.ready_at(entry.pod) - self._now:.0f} s"
+            if entry.where is Where.UNSCHEDULABLE:
+                seconds = entry.tried + self.queue.leftover - self._now
+                text = f"{entry.pod} is tried again when something changes, in {seconds:.0f} s at the latest"
+            session.stated.setdefault(int(session.tasks.gang[self._slots[entry.pod]]), (ReasonCode.BACKING_OFF, text))
         session.scheduling_queue = self.queue
 
     def _sort_key(self, task: int) -> tuple[Any, ...]:
@@ -91,15 +103,26 @@ class PodCycle:
         for entry in queue.entries():
             if entry.pod not in self._slots and entry.pod not in others:
                 queue.delete(entry.pod)
+        of_gang: dict[int, str] = {}
         for pod, task in self._slots.items():
-            digest = _digest(session.tasks.pod(task))
+            gang = int(session.tasks.gang[task])
+            if gang not in of_gang:
+                of_gang[gang] = gang_digest(session, gang)
+            digest = _digest(session.tasks.pod(task), of_gang[gang])
             if pod not in queue:
                 queue.add(pod, digest)
             elif queue[pod].digest != digest:
                 queue.update(pod, digest, self._now)
-        if cluster_digest(session) != session.memory.seen:
-            queue.move_all(self._now)
+        before, now = session.memory.seen, cluster_events(session)
+        happened = {event for event, digest in now.items() if before.get(event) != digest}
+        if self._freed:
+            happened.add(Event.POD)
+        if happened:
+            queue.move_all(self._now, lambda pod: not happened.isdisjoint(self._waits_for(pod)))
         queue.flush(self._now)
+
+    def _waits_for(self, pod: str) -> frozenset[str]:
+        return waits_for(self._session.tasks.pod(self._slots[pod])) if pod in self._slots else frozenset()
 
     @cached_property
     def _places(self) -> SinglePlaces:
@@ -121,7 +144,8 @@ class PodCycle:
                 return
         elif isinstance(failure, Deny):
             self._denied(task, failure)
-        self.queue.add_unschedulable(pod, cycle, self._now)
+        late = self._late.get(int(session.tasks.gang[task]), "")
+        self.queue.add_unschedulable(pod, cycle, self._now, timed_out=late)
 
     def _place(self, task: int) -> bool:
         """Filter and score: allocate on the best node where the pod fits now."""
@@ -212,7 +236,7 @@ class PodCycle:
         session.reservations[pod] = Reservation(
             pod=pod, gang=session.gangs.names[gang], node=session.axes.nodes[place.node],
             card=session.axes.cards[place.card] if place.card >= 0 else "", card_indices=place.indices, made=self._now,
-            expires=answer.until,
+            expires=answer.until, attempts=self.queue.attempts(pod),
         )  # fmt: skip
 
     def _reconsider(self, only: int = -1) -> None:
@@ -246,10 +270,13 @@ class PodCycle:
                 self.queue.delete(reservation.pod)
                 return
         self._places.give_back(task)
-        if isinstance(answer, Deny):
-            self._denied(task, answer)
-        self._call_unreserve(task, place.node)
         session.reservations.pop(reservation.pod, None)
+        if not isinstance(answer, Deny):
+            waited = reservation.expires - reservation.made
+            answer = Deny(f"its group was not complete {waited:g} s after it had a place", timed_out=True)
+        self._call_unreserve(task, place.node)
+        self._lose(reservation, answer.reason if answer.timed_out else "")
+        self._denied(task, answer)
 
     def _retake(self, task: int, place: Place) -> bool:
         """Allocate the place that was promised, where it is free and the quota still allows it."""
@@ -274,12 +301,20 @@ class PodCycle:
         session, gang = self._session, int(self._session.tasks.gang[task])
         if not answer.timed_out:
             return
-        session.stated[gang] = (ReasonCode.TIMED_OUT, answer.reason)
+        self._late[gang] = answer.reason
         for other in session.pending_tasks(gang, PIPELINED):
-            if other != task and session.reservations.pop(session.tasks.keys[other], None) is not None:
+            reservation = session.reservations.pop(session.tasks.keys[other], None)
+            if other != task and reservation is not None:
                 node = int(session.tasks.node[other])
                 self._places.give_back(other)
                 self._call_unreserve(other, node)
+                self._lose(reservation, answer.reason)
+
+    def _lose(self, reservation: Reservation, timed_out: str) -> None:
+        """A pod gives its place up: it backs off, and others are tried on it in this very session."""
+        self.queue.put_back(reservation.pod, reservation.attempts, self._now, timed_out=timed_out)
+        self._freed = True
+        self.queue.move_all(self._now, lambda pod: Event.POD in self._waits_for(pod))
 
     # Preemption -------------------------------------------------------------------------------------------------
 
@@ -348,20 +383,66 @@ def _unit(session: Session, victim: int, work: int) -> Unit:
     return Unit(name=pod, gang=name, level=(0, 0), work=work, size=0, members=(victim,), spare=1)
 
 
-def cluster_digest(session: Session) -> str:
-    """What a pod's chances depend on: rooms and cards of the nodes, and what the queues may use; 16 characters."""
-    digest = hashlib.blake2b(digest_size=8)
-    for table in (session.nodes.allocatable, session.nodes.used, session.nodes.releasing, session.cards.used):
-        digest.update(np.ascontiguousarray(table).tobytes())
-    digest.update(session.ledger.capability.tobytes())
-    digest.update("\n".join(session.axes.nodes).encode())
-    return digest.hexdigest()
+class Event(enum.StrEnum):
+    """What may have happened since the session before, as far as it can help a pod that waits."""
+
+    NODE = "node"  # came, or has more room
+    LABEL = "label"
+    TAINT = "taint"  # or cordoned
+    POD = "pod"  # came, went or gave its place up
+    COMPANY = "company"  # labels of pods that run
+    VOLUME = "volume"  # volume, claim, class
+    QUEUE = "queue"
+    POLICY = "policy"
 
 
-def _digest(pod: Pod) -> str:
+_ANY = frozenset({Event.NODE, Event.TAINT, Event.POD, Event.QUEUE, Event.POLICY})
+
+
+def waits_for(pod: Pod) -> frozenset[str]:
+    """Which events can help a pod. What it does not ask for keeps it from nothing."""
+    found = set(_ANY)
+    if pod.node_selector or pod.required_nodes or pod.relations or pod.claims:
+        found.add(Event.LABEL)
+    if pod.relations:
+        found.add(Event.COMPANY)
+    if pod.claims:
+        found.add(Event.VOLUME)
+    return frozenset(found)
+
+
+def cluster_events(session: Session) -> dict[str, str]:
+    """Digests of what each event changes. O(nodes + pods + volumes)."""
+    snapshot, nodes, cards = session.snapshot, session.nodes, session.cards
+    running = [(pod.key, pod.node, pod.labels) for pod in snapshot.pods if pod.node and pod.labels]
+    parts: dict[str, tuple[Any, ...]] = {
+        Event.NODE: (session.axes.nodes, nodes.allocatable.tobytes(), cards.count.tobytes()),
+        Event.LABEL: ([(node.name, node.labels) for node in snapshot.nodes],),
+        Event.TAINT: ([(node.name, node.taints, node.unschedulable) for node in snapshot.nodes],),
+        Event.POD: (nodes.used.tobytes(), nodes.releasing.tobytes(), cards.used.tobytes()),
+        Event.COMPANY: (running,),
+        Event.VOLUME: (snapshot.claims, snapshot.volumes, snapshot.storage_classes),
+        Event.QUEUE: (session.ledger.capability.tobytes(), [queue.state for queue in snapshot.queues]),
+        Event.POLICY: (session.policy,),
+    }
+    return {event: _hash(part) for event, part in parts.items()}
+
+
+def gang_digest(session: Session, gang: int) -> str:
+    """What the chances of a gang's pods depend on beside the cluster: its minimums and who its members are."""
+    group = session.group(gang)
+    members = sorted(session.tasks.keys[task] for task in session.gangs.members(gang))
+    return _hash((group.min_member, sorted(group.min_task_member.items()), group.annotations, members))
+
+
+def _digest(pod: Pod, of_gang: str) -> str:
     """What decides where a pod may be; another value means that it was changed."""
     parts = (
         pod.priority, pod.cpu_milli, pod.memory_mib, sorted(pod.scalars.items()), pod.card, pod.labels, pod.annotations,
         pod.node_selector, pod.required_nodes, pod.preferred_nodes, pod.tolerations, pod.host_ports, pod.relations,
     )  # fmt: skip
-    return hashlib.blake2b(msgspec.json.encode(parts), digest_size=8).hexdigest()
+    return _hash((*parts, of_gang))
+
+
+def _hash(parts: object) -> str:
+    return hashlib.blake2b(msgspec.msgpack.encode(parts), digest_size=8).hexdigest()

@@ -15,7 +15,19 @@ class Coscheduling:
 
     def queue_sort(self, world, task):
         group = world["gangs"][task["gang"]]
-        return (-task["pod"].priority, -group.priority, group.created, group.key)
+        return (-task["pod"].priority, -group.priority, group.created, group.key, self._more(world, task))
+
+    def _more(self, world, task):
+        """More than its role needs: so many others of it have a place or come first."""
+        wanted = world["gangs"][task["gang"]].min_task_member
+        mates = [t for t in members(world, task["gang"]) if t["pod"].role == task["pod"].role and t is not task]
+        age = (task["pod"].created, task["key"])
+        first = [
+            t
+            for t in mates
+            if t["status"] in (*READY, "pipelined") or (t["status"] == "pending" and (t["pod"].created, t["key"]) < age)
+        ]
+        return bool(wanted) and len(first) >= wanted.get(task["pod"].role, 0)
 
     def well_written(self, world, gang):
         text = world["gangs"][gang].annotations.get(TIMEOUT)
