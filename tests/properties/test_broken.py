@@ -153,7 +153,7 @@ def test_what_is_broken_hurts_only_what_depends_on_it(seed):
     assert others(result, objects, gangs) == others(expected, objects, gangs), (objects[at]["kind"], told)
 
 
-@pytest.mark.parametrize("seed", range(0, SNAPSHOTS, 5))
+@pytest.mark.parametrize("seed", range(0, 100, 5))
 def test_on_the_command_line(seed, tmp_path: Path):
     _, changed, _, told, _, _ = drawn(seed)
     (tmp_path / "cluster.json").write_text(json.dumps(b.listing(*changed)))
