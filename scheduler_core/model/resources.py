@@ -119,7 +119,8 @@ def parse_count(value: str | int | float, *, capacity: bool = False) -> int:
 
 def parse_extended(value: str | int | float) -> int:
     """What a pod asks of an extended resource, which an API server takes in whole units only."""
-    if parse_quantity(value) % 1:
+    amount = parse_quantity(value)
+    if amount != amount.to_integral_value():
         raise ValueError(f"{value!r} is not a whole number; extended resources are counted in whole units")
     return parse_count(value)
 

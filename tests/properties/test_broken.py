@@ -171,7 +171,7 @@ def test_through_the_live_cache(seed):
     cache = ClusterCache(cast("Any", None), schedulers=("tidesched", "volcano"))
     kinds, live = {kind.id: kind for kind in WATCHED}, []
     for version, obj in enumerate(changed, start=1):
-        if obj["kind"] in kinds and isinstance(obj.get("metadata"), dict):
+        if obj["kind"] in kinds and isinstance(obj.get("metadata"), dict) and obj["metadata"].get("name"):
             live.append({**obj, "metadata": {"uid": "u", **obj["metadata"], "resourceVersion": str(version)}})
             cache.change(kinds[obj["kind"]], "ADDED", live[-1])
     read, snapshot = b.taken(live), cache.snapshot()

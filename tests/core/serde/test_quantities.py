@@ -2,8 +2,14 @@
 
 import pytest
 
-from scheduler_core.model.resources import parse_cpu_milli, parse_memory_mib
+from scheduler_core.model.resources import TooLarge, parse_cpu_milli, parse_extended, parse_memory_mib
 from scheduler_core.serde.kubernetes.quantities import read_card_counts
+
+
+@pytest.mark.parametrize("text", ["9" * 40, "9" * 40 + "Ei", "1e400"])
+def test_a_whole_number_beyond_all_is_too_large_and_no_accident(text):
+    with pytest.raises(TooLarge):
+        parse_extended(text)
 
 
 @pytest.mark.parametrize("text", ["1e99999999", "1e999990", "9" * 4000, "-1e999990"])

@@ -223,7 +223,7 @@ class ClusterCache:
             return False
         finding, mark = None, None
         try:
-            finding = self._builder.take(needed(obj))
+            finding = self._builder.take(_lean(obj))
             mark = signature(kind.id, obj)
             self._note(kind, "/".join(key), obj)
             for tap in self._taps:
@@ -271,6 +271,13 @@ class ClusterCache:
     def _tell(self, changed: bool) -> None:
         if changed and self._wake is not None and self.synced:
             self._wake()
+
+
+def _lean(obj: Json) -> Json:
+    try:
+        return needed(obj)
+    except (AttributeError, KeyError, TypeError, ValueError):  # a field of another type: the reader says which
+        return obj
 
 
 def counts_in(group: Json) -> GangCounts:
