@@ -90,7 +90,7 @@ class ReclaimFilter(BoundedFilterForm):
             "card": card_choices(self.cards),
         }
         for name, pairs in choices.items():
-            self.fields[name].choices = pairs  # type: ignore[attr-defined]
+            self.fields[name].choices = pairs  # type: ignore[attr-defined]  # a choice
         return super().is_valid()
 
     def apply(self, reclaims: QuerySet[Reclaim]) -> QuerySet[Reclaim]:

@@ -27,6 +27,7 @@ class TideStepFilter(BoundedFilterForm):
         super().__init__(data)
 
     def is_valid(self) -> bool:
+        # A choice field, which the type of a form's fields does not say.
         self.fields["plan"].choices = some_or_any((name, name) for name in self.plans)  # type: ignore[attr-defined]
         return super().is_valid()
 
