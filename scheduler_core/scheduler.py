@@ -193,7 +193,7 @@ def _queued(session: Session) -> dict[str, Any]:
         "queue": queue.entries(),
         "cycle": queue.cycle,
         "move_cycle": queue.move_cycle,
-        "seen": cluster_events(session),
+        "events": cluster_events(session),
     }
 
 

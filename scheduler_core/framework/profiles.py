@@ -118,5 +118,5 @@ def remembered(before: Memory, after: Memory, told: dict[str, str]) -> Memory:
     return msgspec.structs.replace(
         after, told=dict(sorted({**told, **after.told}.items())),
         acted=dict(sorted({**before.acted, **after.acted}.items())), queue=queued.queue, cycle=queued.cycle,
-        move_cycle=queued.move_cycle, seen=queued.seen,
+        move_cycle=queued.move_cycle, events=queued.events,
     )  # fmt: skip

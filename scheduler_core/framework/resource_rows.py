@@ -12,7 +12,7 @@ from scheduler_core.framework.demand import Demand, Shortfall
 from scheduler_core.framework.session import NOT_TO_COME, Session
 from scheduler_core.model.queue import Queue
 from scheduler_core.model.reason import ReasonCode
-from scheduler_core.model.resources import MILLI, Amount
+from scheduler_core.model.resources import MILLI, Amount, thousandths
 from scheduler_core.state.axes import CPU, FIRST_SCALAR, LEDGER_CARDS, MEMORY
 from scheduler_core.state.status import CHARGED, PENDING, PIPELINED, Bools, Ints
 from scheduler_core.state.task_class import TaskClass
@@ -36,7 +36,7 @@ class ResourceRows:
         self.index = {name: row for row, name in enumerate(self.names)}
         # Row by card type and by scalar; cards by row, for what is summed over the ledger.
         self._of_card = {card: self.index[name] for name, group in cards.items() for card in group}
-        self._of_scalar = [self.index[name] for name in axes.scalars]
+        self._of_scalar = [(self.index[name], thousandths(name)) for name in axes.scalars]
         self._of_resource = {name: row for name, row in self.index.items() if row > MEMORY}
         self._summed = [(self.index[name], [LEDGER_CARDS + card for card in group]) for name, group in cards.items()]
         self._requests: dict[int, list[int]] = {}
@@ -63,8 +63,8 @@ class ResourceRows:
         total[CPU], total[MEMORY] = (int(nodes.allocatable[row].sum()) for row in (CPU, MEMORY))
         for card, row in self._of_card.items():
             total[row] += int(cards.count[card].sum()) * MILLI
-        for scalar, row in enumerate(self._of_scalar):
-            total[row] += int(nodes.allocatable[FIRST_SCALAR + scalar].sum()) * MILLI
+        for scalar, (row, unit) in enumerate(self._of_scalar):
+            total[row] += int(nodes.allocatable[FIRST_SCALAR + scalar].sum()) * unit
         return total
 
     # What is written ----------------------------------------------------------------------------------------------
@@ -100,8 +100,8 @@ class ResourceRows:
             row = self._of_card[cls.cards[0]] if cls.cards else self._of_resource.get(cls.resource)
             if row is not None:
                 known[row] += int(charge[2])
-            for scalar, at in enumerate(self._of_scalar):
-                known[at] += int(cls.request[FIRST_SCALAR + scalar]) * MILLI
+            for scalar, (at, unit) in enumerate(self._of_scalar):
+                known[at] += int(cls.request[FIRST_SCALAR + scalar]) * unit
             self._requests[cls.index] = known
         return known
 
@@ -168,16 +168,16 @@ class ResourceRows:
         total = self._scalars_asked(session.pending_tasks(gang)[: session.needed(gang)])
         if group.min_scalars:
             held = self._scalars_asked(() if session.compat else session.gangs.with_status(gang, *NOT_TO_COME))
-            for name, row in zip(session.axes.scalars, self._of_scalar, strict=True):
-                total[row] = max(total[row], group.min_scalars.get(name, 0) * MILLI - held[row])
+            for name, (row, unit) in zip(session.axes.scalars, self._of_scalar, strict=True):
+                total[row] = max(total[row], group.min_scalars.get(name, 0) * unit - held[row])
         return total
 
     def _scalars_asked(self, tasks: Iterable[int]) -> list[int]:
         total = [0] * len(self)
         for task in tasks:
             request = self._session.cluster.class_of(task).request
-            for scalar, row in enumerate(self._of_scalar):
-                total[row] += int(request[FIRST_SCALAR + scalar]) * MILLI
+            for scalar, (row, unit) in enumerate(self._of_scalar):
+                total[row] += int(request[FIRST_SCALAR + scalar]) * unit
         return total
 
     # What is in use -----------------------------------------------------------------------------------------------
@@ -224,8 +224,8 @@ class ResourceRows:
         held = cards.used + cards.pipelined - (0 if leaving else cards.releasing)
         for card, row in self._of_card.items():
             total[row] += int(held[cards.row_card == card].sum())
-        for scalar, row in enumerate(self._of_scalar):
-            total[row] += taken[FIRST_SCALAR + scalar] * MILLI
+        for scalar, (row, unit) in enumerate(self._of_scalar):
+            total[row] += taken[FIRST_SCALAR + scalar] * unit
         return total
 
     def deserved(self, queue: int) -> list[int] | None:
@@ -283,8 +283,8 @@ class ResourceRows:
             kinds, counts = np.unique(tasks.cls[at], return_counts=True)
             for cls, count in zip(kinds.tolist(), counts.tolist(), strict=True):
                 request = session.cluster.classes[cls].request
-                for scalar, row in enumerate(self._of_scalar):
-                    total[row] += int(request[FIRST_SCALAR + scalar]) * count * MILLI
+                for scalar, (row, unit) in enumerate(self._of_scalar):
+                    total[row] += int(request[FIRST_SCALAR + scalar]) * count * unit
             known = self._scalar_use[queue] = (version, total)
         return known[1]
 

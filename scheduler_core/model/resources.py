@@ -45,16 +45,30 @@ def in_mib(resource: str) -> bool:
     return resource in ("memory", "ephemeral-storage") or resource.startswith("hugepages-")
 
 
-def node_unit(resource: str) -> int:
-    """What one unit of a row of the node table is in results: milli-cores, bytes, whole units."""
-    return MIB if in_mib(resource) else 1
+def in_fractions(resource: str) -> bool:
+    """True for what a pod may ask fractions of, kept in thousandths: ``kubernetes.io/batch-cpu`` and other native
+    resources that are no bytes. An API server takes extended resources in whole units only."""
+    return "kubernetes.io/" in resource and not resource.endswith(("memory", "storage"))
+
+
+def node_unit(resource: str) -> float:
+    """What one unit of a row of the node table is in results: milli-cores, bytes, whole units or thousandths."""
+    return MIB if in_mib(resource) else 1 / MILLI if in_fractions(resource) else 1
+
+
+def thousandths(resource: str) -> int:
+    """How many units of quotas, thousandths, are in one unit of a row of the node table, other than cpu and memory."""
+    return 1 if in_fractions(resource) else MILLI
+
+
+def quantity(resource: str, amount: int) -> str:
+    """An amount of the node table, other than cpu and memory, as a manifest says it."""
+    return f"{amount}{'Mi' if in_mib(resource) else 'm' if in_fractions(resource) else ''}"
 
 
 def quota_unit(resource: str) -> float:
     """What one unit of an amount against a quota is in results: milli-cores, bytes, thousandths of all others."""
-    if resource in ("cpu", "memory"):
-        return float(node_unit(resource))
-    return node_unit(resource) / MILLI
+    return node_unit(resource) / (1 if resource in ("cpu", "memory") else thousandths(resource))
 
 
 class TooLarge(ValueError):
@@ -125,10 +139,10 @@ def parse_extended(value: str | int | float) -> int:
     return parse_count(value)
 
 
-def parse_thousandths(value: str | int | float) -> int:
-    """What a queue says of a scalar, in thousandths, rounded down."""
-    most = MAX_COUNT * MILLI
-    return _bounded(math.floor(parse_quantity(value) * MILLI), most, value, str(MAX_COUNT))
+def parse_thousandths(value: str | int | float, *, up: bool = False) -> int:
+    """A scalar in thousandths: what a queue or a node says is rounded down, what a pod asks for is rounded ``up``."""
+    amount = parse_quantity(value) * MILLI
+    return _bounded(math.ceil(amount) if up else math.floor(amount), MAX_COUNT * MILLI, value, str(MAX_COUNT))
 
 
 def cards_to_json(milli: int) -> int | float:

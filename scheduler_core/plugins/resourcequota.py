@@ -20,7 +20,7 @@ from scheduler_core.framework.plugin import Plugin
 from scheduler_core.framework.session import Session
 from scheduler_core.model.reason import ReasonCode
 from scheduler_core.model.resource_quota import ResourceQuota
-from scheduler_core.model.resources import MILLI
+from scheduler_core.model.resources import MILLI, thousandths
 
 Amounts = dict[str, int]
 
@@ -81,7 +81,7 @@ class ResourceQuotas(Plugin):
             amount, held, admitted = asked.get(name, 0), used.get(name, 0), pending.get(name, 0)
             over = amount + held + admitted - hard
             if amount > 0 and over > 0:
-                unit = 1 if name in ("cpu", "memory") else MILLI
+                unit = 1 if name in ("cpu", "memory") else thousandths(name)
                 return Shortfall(
                     code=ReasonCode.WAITING_FOR_QUOTA,
                     resource=name,

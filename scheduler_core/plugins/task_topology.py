@@ -22,8 +22,7 @@ from scheduler_core.algorithms.buckets import Bucket, Member, Wishes, attraction
 from scheduler_core.framework.forms import Form, StaticKey, Suspects
 from scheduler_core.framework.plugin import Argument, Plugin, number
 from scheduler_core.framework.session import Session
-from scheduler_core.model.resources import MILLI
-from scheduler_core.state.axes import FIRST_SCALAR
+from scheduler_core.model.resources import thousandths
 from scheduler_core.state.status import ALLOCATED, HOLDS, PENDING, PIPELINED, RELEASING, Bools, Floats, Ints
 
 NEAR = "volcano.sh/task-topology-affinity"
@@ -193,7 +192,8 @@ class TaskTopology(Plugin):
     def _size(self, task: int) -> int:
         """One number for a request: a milli-core, a MiB and a thousandth of a card weigh the same."""
         cls = self.session.cluster.class_of(task)
-        return cls.cpu_milli + cls.memory_mib + cls.milli + int(cls.request[FIRST_SCALAR:].sum()) * MILLI
+        others = sum(count * thousandths(name) for name, count in cls.scalars.items())
+        return cls.cpu_milli + cls.memory_mib + cls.milli + others
 
 
 def _sets(text: str) -> Sets:

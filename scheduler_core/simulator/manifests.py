@@ -7,7 +7,7 @@ from scheduler_core.model.node import Node
 from scheduler_core.model.pod import Pod, PodPhase
 from scheduler_core.model.podgroup import EvictedPolicy, PodGroup
 from scheduler_core.model.queue import PriorityClass, Queue
-from scheduler_core.model.resources import MILLI, cards_to_json
+from scheduler_core.model.resources import MILLI, cards_to_json, quantity
 from scheduler_core.simulator.clock import rfc3339
 from scheduler_core.simulator.errors import Refusal, WorldError
 from scheduler_core.simulator.objects import CARD_QUOTA, QUEUE_SERVICE_TYPE, ROLE, TASK_SPEC, pod_pattern
@@ -165,7 +165,7 @@ def node_manifest(node: Node) -> Manifest:
     resources = {"cpu": f"{node.cpu_milli}m", "memory": f"{node.memory_mib}Mi", "pods": str(node.pods)}
     for group in node.cards:
         resources[group.resource] = str(int(resources.get(group.resource, "0")) + group.count)
-    resources |= {name: str(count) for name, count in sorted(node.scalars.items())}
+    resources |= {name: quantity(name, count) for name, count in sorted(node.scalars.items())}
     spec: Manifest = {}
     if node.taints:
         spec["taints"] = [{"key": t.key, "value": t.value, "effect": t.effect} for t in node.taints]
@@ -273,7 +273,7 @@ def _pod_spec(pod: Pod) -> Manifest:
     resources = {"cpu": f"{pod.cpu_milli}m", "memory": f"{pod.memory_mib}Mi"}
     if pod.card is not None and pod.card.resource:
         resources[pod.card.resource] = str(pod.card.milli // MILLI)
-    resources |= {name: str(count) for name, count in sorted(pod.scalars.items())}
+    resources |= {name: quantity(name, count) for name, count in sorted(pod.scalars.items())}
     container = {
         "name": "main",
         "image": pod.images[0],

@@ -1,4 +1,4 @@
-from scheduler_core.model.resources import parse_cpu_milli, parse_memory_mib
+from scheduler_core.model.resources import parse_cpu_milli, parse_memory_mib, quantity
 
 
 def cpu_milli(text: str | int | float) -> int:
@@ -9,3 +9,8 @@ def cpu_milli(text: str | int | float) -> int:
 def memory_mib(text: str | int | float) -> int:
     """``64Gi`` as 65536, rounded down. Raises ValueError."""
     return parse_memory_mib(text, capacity=True)
+
+
+def scalar(resource: str, amount: int) -> str:
+    """An amount of pods, other than cpu and memory, as a manifest says it."""
+    return quantity(resource, amount)

@@ -113,7 +113,7 @@ class PodCycle:
                 queue.add(pod, digest)
             elif queue[pod].digest != digest:
                 queue.update(pod, digest, self._now)
-        before, now = session.memory.seen, cluster_events(session)
+        before, now = session.memory.events, cluster_events(session)
         happened = {event for event, digest in now.items() if before.get(event) != digest}
         if self._freed:
             happened.add(Event.POD)

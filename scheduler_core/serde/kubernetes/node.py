@@ -11,7 +11,7 @@ import msgspec
 
 from scheduler_core.model.cards import CardKind, CardType, NodeCards
 from scheduler_core.model.node import Node, Taint
-from scheduler_core.model.resources import MAX_CARDS
+from scheduler_core.model.resources import MAX_CARDS, in_fractions
 from scheduler_core.serde.kubernetes.decode import decode, time_at
 from scheduler_core.serde.kubernetes.metadata import RawMeta, created, texts
 from scheduler_core.serde.kubernetes.quantities import RawResources, read_pod_limit, read_resources, read_volume_limits
@@ -128,7 +128,7 @@ def discover(
             continue
         product, device = labels[key], key[: -len(_PRODUCT)]
         slice_prefix = f"{device.split('/', 1)[0]}/mig-"
-        for resource in sorted(others):
+        for resource in sorted(name for name in others if not in_fractions(name)):
             if resource == device:
                 card_type = CardType(name=product, resource=resource)
             elif resource.startswith(slice_prefix):

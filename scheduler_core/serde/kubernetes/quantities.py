@@ -10,6 +10,7 @@ from scheduler_core.model.resources import (
     MAX_CARDS,
     MILLI,
     TooLarge,
+    in_fractions,
     in_mib,
     parse_count,
     parse_cpu_milli,
@@ -33,11 +34,17 @@ RawResources = dict[str, RawQuantity | None]
 _cpu = lru_cache(maxsize=1 << 14)(parse_cpu_milli)
 _extended = lru_cache(maxsize=1 << 14)(parse_extended)
 _count = lru_cache(maxsize=1 << 14)(parse_count)
+_thousandths = lru_cache(maxsize=1 << 14)(parse_thousandths)
 
 
 @lru_cache(maxsize=1 << 14)
 def _request_mib(value: RawQuantity) -> int:
     return parse_memory_mib(value)
+
+
+@lru_cache(maxsize=1 << 14)
+def _up_to_thousandths(value: RawQuantity) -> int:
+    return parse_thousandths(value, up=True)
 
 
 @lru_cache(maxsize=1 << 14)
@@ -88,9 +95,10 @@ def read_resources(
     values: Mapping[str, RawQuantity | None] | None, path: str, *, capacity: bool = False, thousandths: bool = False,
     excess: list[str] | None = None,
 ) -> tuple[int | None, int | None, dict[str, int]]:  # fmt: skip
-    """CPU (milli-cores), memory (MiB) and scalars (whole units) of a resource list; None where it says nothing.
-    ``thousandths``: of scalars, instead of whole units. ``excess``: gets what is beyond the largest amount, which then
-    replaces it; None = that is bad input too. Raises BadInput: ``bad_quantity`` with the place."""
+    """CPU (milli-cores), memory (MiB) and scalars of a resource list, in whole units or in thousandths of those
+    :func:`in_fractions`; None where it says nothing. ``thousandths``: of all scalars. ``excess``: gets what is beyond
+    the largest amount, which then replaces it; None = that is bad input too. Raises BadInput: ``bad_quantity`` with the
+    place."""
     cpu = memory = None
     scalars: dict[str, int] = {}
     if not values:
@@ -107,8 +115,10 @@ def read_resources(
             if in_mib(name):
                 scalars[name] = _read(mib, value, path, name, excess) * (MILLI if thousandths else 1)
             else:
-                asked = _count if "kubernetes.io/" in name else _extended
-                parse = parse_thousandths if thousandths else _capacity_count if capacity else asked
+                if thousandths or in_fractions(name):
+                    parse = _thousandths if thousandths or capacity else _up_to_thousandths
+                else:
+                    parse = _capacity_count if capacity else _count if "kubernetes.io/" in name else _extended
                 scalars[name] = _read(parse, value, path, name, excess)
     return cpu, memory, scalars
 

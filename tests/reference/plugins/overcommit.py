@@ -36,7 +36,7 @@ class Overcommit:
                 found["memory"] += task["need"]["memory"]
                 for name, count in task["pod"].scalars.items():
                     if name in found:
-                        found[name] += 1000 * count
+                        found[name] += r.thousandths(name) * count
         for card, resource in world["resource"].items():
             there = sum(c.count for node in world["nodes"].values() for c in node.cards if c.card == card)
             found[resource] += 1000 * there - _free_in_all(world, card)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tests.reference.resources import thousandths
 from tests.reference.world import HOLDING, free, free_cards, members
 
 KEY = "volcano.sh/task-topology-"
@@ -64,8 +65,9 @@ class TaskTopology:
                     by_node[task["node"]] = bucket
             bucket["tasks"].append(task)
             if task["node"] is None:
-                scalars = sum(much for what, much in task["need"].items() if what not in ("cpu", "memory", "pods"))
-                bucket["size"] += task["need"]["cpu"] + task["need"]["memory"] + task["milli"] + 1000 * scalars
+                others = {what: much for what, much in task["need"].items() if what not in ("cpu", "memory", "pods")}
+                scalars = sum(thousandths(what) * much for what, much in others.items())
+                bucket["size"] += task["need"]["cpu"] + task["need"]["memory"] + task["milli"] + scalars
                 bucket["waiting"] += 1
         return buckets
 

@@ -5,6 +5,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from tidesched_web.clusters.kubernetes.paths import EVENT, POD_GROUP, PRIORITY_CLASS, QUEUE
+from tidesched_web.engine.quantities import scalar
 
 CARD_QUOTA = "volcano.sh/card.quota"
 SERVICE_TYPE = "tidesched.io/service-type"
@@ -115,7 +116,7 @@ def pod_group(
         resources["cpu"] = f"{cpu_milli}m"
     if memory_mib:
         resources["memory"] = f"{memory_mib}Mi"
-    resources |= {resource: str(count) for resource, count in sorted(scalars.items())}
+    resources |= {resource: scalar(resource, count) for resource, count in sorted(scalars.items())}
     metadata: Json = {
         "name": name,
         "namespace": namespace,
