@@ -17,6 +17,7 @@ update                the pod changed: unschedulable             active, or back
 update                the pod is in no queue                     active (case 3)
 move_all              something happened that may help           active, or backing off until its time
 put_back              its place is taken from it                 backing off
+rest                  its group ran out of time                  backing off
 flush                 time passed                                active
 ====================  =========================================  ==================================================
 """
@@ -111,6 +112,17 @@ class SchedulingQueue:
         if pod not in self._pods:
             self._pods[pod] = QueuedPod(
                 pod=pod, where=Where.BACKING_OFF, attempts=max(1, attempts), tried=now, timed_out=timed_out
+            )
+
+    def active(self, pod: str) -> bool:
+        return pod in self._pods and self._pods[pod].where is Where.ACTIVE
+
+    def rest(self, pod: str, now: float, timed_out: str) -> None:
+        """Its group ran out of time: it backs off, whatever it waited for."""
+        entry = self._pods.get(pod)
+        if entry is not None and (entry.where is not Where.BACKING_OFF or entry.tried < now):
+            self._pods[pod] = msgspec.structs.replace(
+                entry, where=Where.BACKING_OFF, attempts=entry.attempts + 1, tried=now, timed_out=timed_out
             )
 
     def update(self, pod: str, digest: str, now: float) -> None:

@@ -78,8 +78,8 @@ class Memory(msgspec.Struct, frozen=True, gc=False, kw_only=True):
         backing_off: gangs that are not tried for now: not all of their members could be bound.
         assumed: binds that the cluster has not shown yet, by pod.
         queue, cycle, move_cycle: the scheduling queue of the per-pod cycle, and its counters.
-        events: digests of the cluster after the session's decisions, by what they are of (:data:`Event`); where the next
-            session finds another one, something has happened that may help the pods which wait for such."""
+        events: digests of the cluster after the session's decisions, by what they are of (:data:`Event`): where the
+            next session finds another one, something has happened that may help the pods which wait for such."""
 
     version: int = MEMORY_VERSION
     reservations: tuple[Reservation, ...] = ()

@@ -12,6 +12,8 @@ and the pods back off after that, so that two groups cannot hold each other up f
 
 from typing import Any, ClassVar
 
+import numpy as np
+
 from scheduler_core.framework.plugin import Argument, Plugin
 from scheduler_core.framework.pod_points import APPROVE, Deny, Permit, Wait
 from scheduler_core.framework.session import Session
@@ -30,6 +32,10 @@ class Coscheduling(Plugin):
         ),
     )  # fmt: skip
 
+    def open(self, session: Session) -> None:
+        super().open(session)
+        self._by_age: dict[int, tuple[Any, Any]] = {}
+
     def queue_sort(self, task: int) -> tuple[Any, ...]:
         """Groups stay together: priority of the pods, then of the group, creation of the group, its name; within a
         group what its roles need comes before what they have more."""
@@ -44,11 +50,16 @@ class Coscheduling(Plugin):
         wanted = session.group(gang).min_task_member.get(role, 0)
         if not session.group(gang).min_task_member:
             return False
-        mates = [other for other in session.gangs.members(gang) if session.tasks.pod(other).role == role]
-        status = session.tasks.status
-        placed = sum(bool(READY[status[other]]) or int(status[other]) == PIPELINED for other in mates)
-        waiting = sorted((other for other in mates if status[other] == PENDING), key=lambda other: _age(session, other))
-        return placed + waiting.index(task) >= wanted
+        if gang not in self._by_age:
+            members = sorted(session.gangs.members(gang), key=lambda other: _age(session, other))
+            roles = [session.tasks.pod(other).role for other in members]
+            self._by_age[gang] = np.array(members), np.array(roles, dtype=object)
+        members, roles = self._by_age[gang]
+        mates = members[roles == role]
+        status = session.tasks.status[mates]
+        placed = np.count_nonzero(READY[status] | (status == PIPELINED))
+        older = status[: int(np.flatnonzero(mates == task)[0])]
+        return bool(placed + np.count_nonzero(older == PENDING) >= wanted)
 
     def job_problem(self, gang: int) -> str | None:
         """Members of different priorities, or a time limit that is no number."""

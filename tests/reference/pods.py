@@ -22,7 +22,7 @@ def run(world):
     # How often those who keep a place had been tried when they got it, and those who lost it before the queue is read.
     world["attempts"] = {r.pod: r.attempts for r in promised}
     world["tries"] = {entry.pod: entry.attempts for entry in memory.queue} if memory else {}
-    world["lost"] = {}
+    world["lost"], world["too_late"] = {}, set()
     for gang in sorted(world["gangs"]):
         _ask_again(world, gang)
     waiting = [
@@ -37,7 +37,7 @@ def run(world):
         tried |= {task["key"] for task in due}
         due.sort(key=lambda task: (*hooks.key("queue_sort", world, task), task["pod"].created, task["key"]))
         for task in due:
-            if task["status"] == "pending":
+            if task["status"] == "pending" and queue.due(task):
                 queue.take(task)
                 world["tries"][task["key"]] = queue.attempts + 1
                 if not _cycle(world, task):
@@ -130,7 +130,7 @@ def _ask_again(world, gang):
         else:
             put(task, "pending")
             _lose(world, task)
-            _let_go(world, gang, task)
+            _let_go(world, gang, task, lost=True)
         world["waits"].pop(task["key"], None)
 
 
@@ -151,13 +151,18 @@ def _take_promised(world, gang, task):
         _keep(world, task, answer)
 
 
-def _let_go(world, gang, but):
-    """The group is too late: nobody keeps a place."""
+def _let_go(world, gang, but, lost=False):
+    """The group is too late: nobody keeps a place, and where somebody had one, none takes it again at once."""
     for task in members(world, gang, "pipelined"):
         if task is not but and (task["key"] in world["waits"] or task["key"] in world["backed"]):
             world["waits"].pop(task["key"], None)
             put(task, "pending")
             _lose(world, task)
+            lost = True
+    if lost:
+        world["too_late"].add(gang)
+        for task in members(world, gang, "pending") if "pod_queue" in world else ():
+            world["pod_queue"].rest(task)
 
 
 # --- preemption ------------------------------------------------------------------------------------------------------

@@ -36,6 +36,9 @@ class QueuedPods:
             if where == "backoff" and rested:
                 where = "active"
             self.aside[task["key"]] = [where, entry.attempts, entry.tried, entry.nominated]
+        for task in waiting:
+            if task["gang"] in world["too_late"]:
+                self.rest(task)
 
     def _wait(self, attempts):
         return min(self.most, self.first * 2.0 ** (attempts - 1)) if attempts else 0.0
@@ -52,6 +55,12 @@ class QueuedPods:
         self.aside.setdefault(task["key"], ["backoff", max(1, attempts), self.now, ""])
         self.moved = True
         self._wake()
+
+    def rest(self, task):
+        """Its group ran out of time."""
+        entry = self.aside.get(task["key"])
+        if entry is not None and (entry[0] != "backoff" or entry[2] < self.now):
+            self.aside[task["key"]] = ["backoff", entry[1] + 1, self.now, entry[3]]
 
     def put_aside(self, task, node):
         """It found no place; where somebody leaves for it (on ``node``), others may find one too."""
@@ -92,7 +101,7 @@ def seen(world):
         group = world["gangs"].get(task["gang"])
         if group is not None:
             mates = sorted(other["key"] for other in members(world, task["gang"]))
-            looks[key] += (group.min_member, group.min_task_member, group.annotations, tuple(mates))
+            looks[key] += (group.queue, group.min_member, group.min_task_member, group.annotations, tuple(mates))
     there = [
         (node.name, node.cpu_milli, node.memory_mib, node.pods, node.cards, sorted(node.scalars.items()))
         for _, node in sorted(world["nodes"].items())
@@ -107,16 +116,21 @@ def seen(world):
             for index in task["indices"]:
                 spot = (task["node"], task["card"], index)
                 held[spot] = held.get(spot, 0) + (task["share"] or 1000)
-    queues = [q for _, q in sorted(world["queues"].items())]
     nodes = [node for _, node in sorted(world["nodes"].items())]
     snapshot = world["snapshot"]
     return looks, {
         "node": there,
         "label": [(node.name, node.labels) for node in nodes],
         "taint": [(node.name, node.taints, node.unschedulable) for node in nodes],
-        "pod": {spot: amount for spot, amount in held.items() if amount},
-        "company": [(pod.key, pod.node, pod.labels) for pod in snapshot.pods if pod.node and pod.labels],
+        "pod": (
+            {spot: amount for spot, amount in held.items() if amount},
+            [(pod.key, pod.relations) for pod in snapshot.pods if pod.node and pod.relations],
+        ),
+        "company": (
+            [(pod.key, pod.node, pod.labels) for pod in snapshot.pods if pod.node and pod.labels],
+            snapshot.namespaces,
+        ),
         "volume": (snapshot.claims, snapshot.volumes, snapshot.storage_classes),
-        "queue": [(q.name, q.cpu_milli, q.memory_mib, q.card_quota, q.state) for q in queues],
+        "queue": [queue for _, queue in sorted(world["queues"].items())],
         "policy": world["policy"],
     }

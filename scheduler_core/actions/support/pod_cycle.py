@@ -69,7 +69,7 @@ class PodCycle:
         while due := [p for p in self.queue.pending(Where.ACTIVE) if p in self._slots and p not in tried]:
             tried.update(due)
             for task in sorted((self._slots[pod] for pod in due), key=self._sort_key):
-                if session.tasks.status[task] == PENDING:
+                if session.tasks.status[task] == PENDING and self.queue.active(session.tasks.keys[task]):
                     self._cycle(task)
         for entry in self.queue.entries():
             if entry.timed_out and entry.pod in self._slots:
@@ -113,6 +113,8 @@ class PodCycle:
                 queue.add(pod, digest)
             elif queue[pod].digest != digest:
                 queue.update(pod, digest, self._now)
+            if gang in self._late:
+                queue.rest(pod, self._now, self._late[gang])
         before, now = session.memory.events, cluster_events(session)
         happened = {event for event, digest in now.items() if before.get(event) != digest}
         if self._freed:
@@ -276,7 +278,7 @@ class PodCycle:
             answer = Deny(f"its group was not complete {waited:g} s after it had a place", timed_out=True)
         self._call_unreserve(task, place.node)
         self._lose(reservation, answer.reason if answer.timed_out else "")
-        self._denied(task, answer)
+        self._denied(task, answer, lost=True)
 
     def _retake(self, task: int, place: Place) -> bool:
         """Allocate the place that was promised, where it is free and the quota still allows it."""
@@ -296,8 +298,9 @@ class PodCycle:
             if self._bind(task):
                 self.queue.delete(pod)
 
-    def _denied(self, task: int, answer: Deny) -> None:
-        """A group that timed out lets go of every place that it keeps."""
+    def _denied(self, task: int, answer: Deny, *, lost: bool = False) -> None:
+        """A group that timed out lets go of every place that it keeps, and none of it takes them again before others
+        had their turn."""
         session, gang = self._session, int(self._session.tasks.gang[task])
         if not answer.timed_out:
             return
@@ -309,6 +312,9 @@ class PodCycle:
                 self._places.give_back(other)
                 self._call_unreserve(other, node)
                 self._lose(reservation, answer.reason)
+                lost = True
+        for other in session.gangs.with_status(gang, PENDING) if lost else ():
+            self.queue.rest(session.tasks.keys[other], self._now, answer.reason)
 
     def _lose(self, reservation: Reservation, timed_out: str) -> None:
         """A pod gives its place up: it backs off, and others are tried on it in this very session."""
@@ -415,15 +421,17 @@ def cluster_events(session: Session) -> dict[str, str]:
     """Digests of what each event changes. O(nodes + pods + volumes)."""
     snapshot, nodes, cards = session.snapshot, session.nodes, session.cards
     running = [(pod.key, pod.node, pod.labels) for pod in snapshot.pods if pod.node and pod.labels]
+    # What those that run keep others away from.
+    apart = [(pod.key, pod.relations) for pod in snapshot.pods if pod.node and pod.relations]
     parts: dict[str, tuple[Any, ...]] = {
         Event.NODE: (session.axes.nodes, nodes.allocatable.tobytes(), cards.count.tobytes()),
         Event.LABEL: ([(node.name, node.labels) for node in snapshot.nodes],),
         Event.TAINT: ([(node.name, node.taints, node.unschedulable) for node in snapshot.nodes],),
-        Event.POD: (nodes.used.tobytes(), nodes.releasing.tobytes(), cards.used.tobytes()),
-        Event.COMPANY: (running,),
+        Event.POD: (nodes.used.tobytes(), nodes.releasing.tobytes(), cards.used.tobytes(), apart),
+        Event.COMPANY: (running, snapshot.namespaces),
         Event.VOLUME: (snapshot.claims, snapshot.volumes, snapshot.storage_classes),
-        Event.QUEUE: (session.ledger.capability.tobytes(), [queue.state for queue in snapshot.queues]),
-        Event.POLICY: (session.policy,),
+        Event.QUEUE: (snapshot.queues,),
+        Event.POLICY: (session.policy.source or session.policy,),
     }
     return {event: _hash(part) for event, part in parts.items()}
 
@@ -432,7 +440,7 @@ def gang_digest(session: Session, gang: int) -> str:
     """What the chances of a gang's pods depend on beside the cluster: its minimums and who its members are."""
     group = session.group(gang)
     members = sorted(session.tasks.keys[task] for task in session.gangs.members(gang))
-    return _hash((group.min_member, sorted(group.min_task_member.items()), group.annotations, members))
+    return _hash((group.queue, group.min_member, sorted(group.min_task_member.items()), group.annotations, members))
 
 
 def _digest(pod: Pod, of_gang: str) -> str:

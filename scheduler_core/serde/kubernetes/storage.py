@@ -18,6 +18,7 @@ from scheduler_core.serde.pointers import child
 
 _SELECTED_NODE = "volume.kubernetes.io/selected-node"
 _DEFAULT_CLASS = ("storageclass.kubernetes.io/is-default-class", "storageclass.beta.kubernetes.io/is-default-class")
+_TOO_LARGE = 2**63
 _LEGACY_CLASS = "volume.beta.kubernetes.io/storage-class"
 _MODES = ("Immediate", "WaitForFirstConsumer")
 # In-tree sources that are attached to nodes: field of the spec -> (name that node limits use, field with its name).
@@ -205,4 +206,7 @@ def _bytes(values: RawResources | None, path: str, *, up: bool) -> int:
         amount = parse_quantity(value)
     except ValueError as error:
         raise BadInput("bad_quantity", str(error), path=child(path, "storage"), value=value) from None
+    if amount >= _TOO_LARGE:
+        said = f"{str(value)[:80]!r} is more than the largest amount that is counted, 8Ei"
+        raise BadInput("bad_quantity", said, path=child(path, "storage"), value=value, hint="a smaller amount")
     return math.ceil(amount) if up else math.floor(amount)

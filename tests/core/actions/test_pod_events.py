@@ -22,6 +22,8 @@ BESIDE = {
     }
 }
 
+APART = {"affinity": {"podAntiAffinity": BESIDE["affinity"]["podAffinity"]}}
+
 
 def claim(phase):
     return {
@@ -67,6 +69,10 @@ EVENTS = {
     "a claim is bound": (
         b.pod("p", spec=VOLUMES), [LARGE, HOLDS, volume({})], [LARGE, HOLDS, volume({}), claim("Bound")],
         [LARGE, volume({}), runs("other", cpu=2, labels={"app": "db"})],
+    ),
+    "another's dislike goes": (
+        b.pod("p", labels={"app": "db"}), [LARGE, runs("other", cpu=2, spec=APART)], [LARGE, runs("other", cpu=2)],
+        [LARGE, runs("other", cpu=2, spec=APART), claim("Pending")],
     ),
 }  # fmt: skip
 
@@ -127,3 +133,27 @@ def test_another_policy_wakes_all():
     )
     result, _ = run_session(b.snapshot(waits, before), parse_policy(blind), now=b.now(20), memory=memory)
     assert [bind.pod for bind in result.binds] == ["default/p"]
+
+
+def test_profiles_of_one_policy_do_not_wake_each_others_pods():
+    tiers = "  tiers:\n  - plugins: [{name: priority-sort}, {name: predicates}]\n"
+    profiles = f"actions: allocate\nprofiles:\n- schedulerName: volcano\n{tiers}- schedulerName: other\n{tiers}"
+    first, second = queued(profiles, WAITS, [SMALL, HOLDS], [SMALL, HOLDS])
+    assert (first.attempts, second.attempts) == (1, 1)
+
+
+@pytest.mark.parametrize(("cpu", "larger", "smaller"), [(4, 3, 2), (6, 4, 3), (8, 5, 4), (2, 2, 1)])
+def test_a_group_that_never_fits_gives_way_to_one_that_does(cpu, larger, smaller):
+    groups = [
+        b.pod_group(name, "default", size, created=made)
+        for made, (name, size) in enumerate((("a", larger), ("b", smaller)))
+    ]
+    pods = [b.pod(f"{name}-{i}", name, cpu=2) for name, size in (("a", larger), ("b", smaller)) for i in range(size)]
+    memory, bound = None, []
+    for number in range(70):
+        seen = b.snapshot([b.node("n1", cpu=cpu), b.queue("default"), *groups, *pods])
+        result, memory = run_session(seen, parse_policy(TOGETHER), now=b.now(2 + number), memory=memory, check=True)
+        bound += [bind.pod for bind in result.binds]
+        if bound:
+            break
+    assert bound == [f"default/b-{i}" for i in range(smaller)]
