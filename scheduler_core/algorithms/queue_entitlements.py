@@ -83,15 +83,8 @@ def _add_up(
             deserved[q][r] = sum(wanted)
 
 
-def free_of_others(
-    room: Sequence[int], others: Sequence[tuple[Sequence[int], Sequence[int]]], own: Sequence[int]
-) -> list[int]:
-    """The most that a queue may use beside its siblings. ``room``: of them together. ``others``: what each of them uses
-    and is guaranteed; the larger counts, so no two borrow the same guarantee. ``own``: the queue's guarantee."""
-    taken = [0] * len(room)
-    for used, guaranteed in others:
-        taken = [sum_ + max(use, least) for sum_, use, least in zip(taken, used, guaranteed, strict=True)]
-    return [max(most - used, least) for most, used, least in zip(room, taken, own, strict=True)]
+def added(*amounts: Sequence[int]) -> list[int]:
+    return [sum(column) for column in zip(*amounts, strict=True)]
 
 
 def within_line(asked: Sequence[int], used: Sequence[int], line: Amounts, *, one: bool) -> bool:

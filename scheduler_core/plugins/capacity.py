@@ -9,11 +9,14 @@ On purpose different from upstream, all against taking back and forth: a queue t
 deserves of everything that it asks for and names (upstream: of one such resource); a victim's queue must be beyond its
 line in something that is asked for and that the victim gives. A parent that does not exist stops the gangs below it,
 with the reason, and is a veto for victims there (upstream: the walk stops, and the next tier hands out victims); what a
-child names above its parent is cut. A guarantee is kept from all who borrow together (upstream: from each alone). A
-gang without minResources is measured by its pods; of equal branches the older one goes first (upstream: the one with
-the oldest queue that gangs use). With ``compatibility: volcano`` as upstream."""
+child names above its parent is cut. A gang without minResources is measured by its pods; of equal branches the older
+one goes first (upstream: the one with the oldest queue that gangs use). With ``compatibility: volcano`` as upstream.
 
-from collections.abc import Sequence
+In both modes a guarantee is kept from all who borrow together, on every level of the tree (upstream: from each alone,
+among siblings). A queue that stays within its line is no borrower of what others use beyond theirs: where the policy
+has an action that takes back, that counts as free for it."""
+
+from collections.abc import Iterator, Sequence
 from typing import ClassVar
 
 import numpy as np
@@ -21,10 +24,10 @@ import numpy as np
 from scheduler_core.algorithms.hierarchy import QueueTree
 from scheduler_core.algorithms.queue_entitlements import (
     Written,
+    added,
     below_guarantee,
     beyond_line,
     entitlements,
-    free_of_others,
     within_line,
 )
 from scheduler_core.framework.combine import Ballot, Opinion
@@ -64,14 +67,17 @@ class Capacity(Plugin):
             Written(q.name, rows.capability(q), rows.written(q.guarantee), rows.written(q.deserved)) for q in queues
         ]
         self.lines = entitlements(self.tree, rows.total, written)
-        self.compares_queues = hierarchical or any(map(any, self.lines.guarantee))
+        self._guaranteed = any(map(any, self.lines.guarantee))
+        self.compares_queues = hierarchical or self._guaranteed
         self._level: int = self.values["ancestorReclaimLevel"]
         self._below = [self.tree.below(q) for q in range(len(queues))]
         root = self.tree.root
         if root >= 0:
             self._below[root] = list(range(len(queues)))
         self._above = [root] if root >= 0 and any(amount is not None for amount in written[root].capability) else []
+        self._takes_back = not {"reclaim", "gangreclaim"}.isdisjoint(session.policy.actions)
         self._levels: dict[int, Level] = {}
+        self._counts: dict[tuple[int, bool], list[int]] = {}
         self._seen: Ints | None = None
 
     def compiled_form(self, point: str) -> Sequence[Form] | None:
@@ -111,9 +117,7 @@ class Capacity(Plugin):
 
     def _place(self, queue: int) -> Level:
         """Of a branch: share, whether it deserves nothing by name, then creation and name; kept until usage changes."""
-        versions = self.session.ledger.versions
-        if self._seen is None or not np.array_equal(self._seen, versions):
-            self._levels, self._seen = {}, np.array(versions, dtype=np.int64)
+        self._forget_old()
         known = self._levels.get(queue)
         if known is None:
             spec = self.session.ledger.queues[queue]
@@ -121,6 +125,11 @@ class Capacity(Plugin):
             born = self._first_leaf(queue) if self.session.compat else (spec.created, spec.name)
             known = self._levels[queue] = (self.queue_share(queue), unnamed, *born)
         return known
+
+    def _forget_old(self) -> None:
+        versions = self.session.ledger.versions
+        if self._seen is None or not np.array_equal(self._seen, versions):
+            self._levels, self._counts, self._seen = {}, {}, np.array(versions, dtype=np.int64)
 
     def _first_leaf(self, queue: int) -> tuple[float, str]:
         """Upstream does not look at who of two equal branches is older: the oldest of the queues that gangs use is."""
@@ -177,10 +186,11 @@ class Capacity(Plugin):
 
     def quota_shortfall(self, gang: int, demand: Demand, empty: bool = False) -> Shortfall | None:
         """What the ceilings lack now, or (``empty``) if nothing were used."""
-        asked = self.rows.minimum(gang, demand)
-        for at in self._ceilings(self.session.queue_of(gang)):
-            used, most = ([0] * len(self.rows), self.lines.real[at]) if empty else (self._used(at), self._most(at))
-            short = self._shortfall(at, asked, most, used)
+        queue, asked = self.session.queue_of(gang), self.rows.minimum(gang, demand)
+        if not empty:
+            return self._below_ceilings(queue, asked)
+        for at in self._ceilings(queue):
+            short = self._shortfall(at, asked, self.lines.real[at], [0] * len(self.rows))
             if short is not None:
                 return short
         return None
@@ -201,17 +211,11 @@ class Capacity(Plugin):
 
     def allocatable(self, queue: int, cls: TaskClass, card: int) -> Shortfall | None:
         """One more task stays below the ceilings of the queue and of all above it."""
-        closed = self._closed(queue)
-        if closed is not None:
-            return closed
-        return self._below_ceilings(queue, cls, taking_back=False)
+        return self._closed(queue) or self._below_ceilings(queue, self.rows.request(cls))
 
-    def _below_ceilings(self, queue: int, cls: TaskClass, *, taking_back: bool) -> Shortfall | None:
-        """``taking_back``: what others have borrowed of a guarantee is about to go."""
-        asked = self.rows.request(cls)
-        for at in self._ceilings(queue):
-            most = self.lines.real[at] if taking_back else self._most(at)
-            short = self._shortfall(at, asked, most, self._used(at))
+    def _below_ceilings(self, queue: int, asked: list[int]) -> Shortfall | None:
+        for at, most, used in self._limits(queue, asked):
+            short = self._shortfall(at, asked, most, used)
             if short is not None:
                 return short
         return None
@@ -220,30 +224,57 @@ class Capacity(Plugin):
         """The queue and all above it, the root where a ceiling of all queues together is written on it."""
         return self.tree.path(queue)[::-1] + self._above
 
-    def _most(self, queue: int) -> list[int]:
-        """The most that a queue may use now: its ceiling, and no part of what its siblings are guaranteed."""
-        real, guarantee, root = self.lines.real, self.lines.guarantee, self.tree.root
-        above = self.tree.parent[queue]
-        siblings = self.tree.children[above] if above >= 0 else self.tree.top
-        others = [sibling for sibling in siblings if sibling != queue]
-        if queue == root or not any(any(guarantee[sibling]) for sibling in others):
-            return real[queue]
-        room = real[above] if above >= 0 else real[root] if root >= 0 else self.rows.total
-        held = [(self._used(sibling), guarantee[sibling]) for sibling in others]
-        return list(map(min, real[queue], free_of_others(room, held, guarantee[queue])))
+    def _limits(self, queue: int, asked: list[int]) -> Iterator[tuple[int, list[int], list[int]]]:
+        """The queue and each above it: the most that it may use now, and what it uses. The most is its ceiling, and no
+        part of what is guaranteed beside it or to other branches inside it; what is within a guarantee is no loan."""
+        real, guarantee, tree = self.lines.real, self.lines.guarantee, self.tree
+        entitled = self._guaranteed and self._takes_back and self._entitled(queue, asked)
+        none = promised = [0] * len(asked)
+        safe, held = [False] * len(asked), self._used(queue)
+        self._forget_old()
+        for at in self._ceilings(queue):
+            most, used, above = real[at], self._used(at), tree.parent[at]
+            if self._guaranteed and at != tree.root:
+                siblings = [other for other in (tree.children[above] if above >= 0 else tree.top) if other != at]
+                beside = added(none, *(self._count(other, entitled) for other in siblings))
+                promised = added(promised, *(guarantee[other] for other in siblings))
+                room = real[above] if above >= 0 else real[tree.root] if tree.root >= 0 else self.rows.total
+                most, least = list(most), guarantee[at]
+                for row, want in enumerate(asked):
+                    if promised[row] and not safe[row]:
+                        lent = max(room[row] - beside[row], least[row]) - (held[row] - used[row])
+                        most[row] = min(most[row], lent)
+                    safe[row] |= held[row] + want <= least[row]
+                held = added(held, beside, self.rows.used(above) if above >= 0 else none)
+            yield at, most, used
+
+    def _count(self, queue: int, entitled: bool) -> list[int]:
+        """What a queue keeps from others: of it and of each below it the larger of its guarantee and what is used."""
+        if not entitled and not any(self.lines.guarantee[queue]):
+            return self._used(queue)
+        known = self._counts.get((queue, entitled))
+        if known is None:
+            used, spec = self.rows.used(queue), self.session.ledger.queues[queue]
+            if entitled and spec.reclaimable:
+                used = [min(use, line or 0) for use, line in zip(used, self.lines.deserved[queue], strict=True)]
+            parts = added(used, *(self._count(child, entitled) for child in self.tree.children[queue]))
+            known = self._counts[queue, entitled] = list(map(max, parts, self.lines.guarantee[queue]))
+        return known
 
     def preemptive(self, queue: int, cls: TaskClass, card: int) -> Shortfall | None:
         """And within the line of the queue, or of one of the ancestors that may lend theirs."""
-        short = self._closed(queue) or self._below_ceilings(queue, cls, taking_back=True)
-        if short is not None:
-            return short
         asked = self.rows.request(cls)
-        near = self.tree.path(queue)[::-1][: self._level + 1]
-        if any(within_line(asked, self._used(at), self.lines.deserved[at], one=self.session.compat) for at in near):
-            return None
+        short = self._closed(queue) or self._below_ceilings(queue, asked)
+        if short is not None or self._entitled(queue, asked):
+            return short
         used, line = self._used(queue), self.lines.deserved[queue]
         limits = [amount or 0 for amount in line]
         return self._shortfall(queue, asked, limits, used)
+
+    def _entitled(self, queue: int, asked: list[int]) -> bool:
+        near = self.tree.path(queue)[::-1][: self._level + 1]
+        lines, one = self.lines.deserved, self.session.compat
+        return any(within_line(asked, self._used(at), lines[at], one=one) for at in near)
 
     # Victims ------------------------------------------------------------------------------------------------------
 

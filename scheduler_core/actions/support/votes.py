@@ -9,7 +9,7 @@ import numpy as np
 from scheduler_core.actions.support.admission import withdraw_promises
 from scheduler_core.actions.support.startable import Startable
 from scheduler_core.actions.support.voting import Voting, admission_vote
-from scheduler_core.framework.demand import Demand, Shortfall
+from scheduler_core.framework.demand import Shortfall
 from scheduler_core.framework.forms import Ceilings, RowCeilings
 from scheduler_core.framework.gang_columns import waiting_tasks
 from scheduler_core.framework.kernels.admission import (
@@ -26,7 +26,7 @@ from scheduler_core.framework.kernels.admission import (
 )
 from scheduler_core.framework.kernels.rehearsal import rehearse
 from scheduler_core.framework.kernels.tables import rows_of
-from scheduler_core.framework.promises import Minimums
+from scheduler_core.framework.promises import KINDS, Minimums
 from scheduler_core.framework.session import NOT_TO_COME, Session
 from scheduler_core.model.reason import ReasonCode
 from scheduler_core.state.axes import CPU, LEDGER_CARDS, MEMORY
@@ -192,9 +192,7 @@ def _minimums(session: Session, chosen: Bools, task: Index, start: Any) -> Minim
             # What members in place account for is taken off, one by one.
             found.odd[at] |= gangs.counts[list(NOT_TO_COME)][:, at].any(axis=0)
     found.odd[(needed > np.diff(start)) & (gangs.counts[[SUCCEEDED, FAILED]].sum(axis=0) > 0)] = True
-    _more_declared(
-        session, np.flatnonzero((needed > 0) & (needed <= np.diff(start)) & (declaration >= 0)), needed, found
-    )
+    _more_declared(session, np.flatnonzero((needed > 0) & (needed <= np.diff(start)) & (declaration >= 0)), found)
     if not session.compat:
         # Where a queue has a card quota, cards that follow from the pods' nodes count as those that are named.
         counted = np.array([queue.card_quota is not None for queue in session.ledger.queues] + [False], dtype=np.bool_)
@@ -203,21 +201,18 @@ def _minimums(session: Session, chosen: Bools, task: Index, start: Any) -> Minim
     return found
 
 
-def _more_declared(session: Session, gangs: Ints, needed: Ints, found: Minimums) -> None:
+def _more_declared(session: Session, gangs: Ints, found: Minimums) -> None:
     """Have those of the gangs asked one by one whose PodGroup declares more than their waiting members ask for."""
-    declaration = session.cluster.workspace.facts.declaration
-    cls, _ = session.columns.waiting_classes(gangs)
-    in_place = session.gangs.counts[list(NOT_TO_COME)][:, gangs].any(axis=0)
-    alone = in_place | (cls < 0)
-    found.odd[gangs[alone]] = True
-    rest = gangs[~alone]
-    kinds, which = np.unique(np.stack([declaration[rest], cls[~alone], needed[rest]]), axis=1, return_inverse=True)
-    declarations = session.cluster.workspace.gangs.declarations
-    more = [
-        session.declared(declarations[number]).less(session.demand_of_class(index, count)) != Demand()
-        for number, index, count in kinds.T.tolist()
-    ]
-    found.odd[rest] |= np.array(more, dtype=np.bool_)[which.reshape(-1)]
+    said, number = session.columns.declared, session.cluster.workspace.facts.declaration[gangs]
+    # What members in place account for is taken off, one by one.
+    more: Bools = said.odd[number] | session.gangs.counts[list(NOT_TO_COME)][:, gangs].any(axis=0)
+    more |= (said.cpu[number] > found.cpu[gangs]) | (said.memory[number] > found.memory[gangs])
+    for kind in range(KINDS):
+        card, named, total = said.card[number, kind], said.named[number, kind], said.total[number, kind]
+        seen = (found.card[gangs] == card[:, None]) & (card >= 0)[:, None]
+        more |= named > (found.named[gangs] * seen).sum(axis=1)
+        more |= total - named > (found.total[gangs] * seen).sum(axis=1)
+    found.odd[gangs] |= more
 
 
 def _row_votes(session: Session, voters: Sequence[Ceilings | RowCeilings], by_row: Sequence[RowCeilings]) -> RowVotes:

@@ -177,8 +177,9 @@ def tree_findings(queues: Iterable[Queue]) -> list[Finding]:
                 Finding(
                     severity=Severity.WARNING, code="child_above_parent", object=f"Queue {name}",
                     path=child(f"spec.{field}", resource),
-                    message=f"more {resource} than its parent {parent.name} has; what the parent has is the most",
-                    fix=f"lower it, or raise that of {parent.name}",
+                    message=f"more {resource} than its parent {parent.name} has",
+                    fix=f"lower it, or raise that of {parent.name}; with enableHierarchy what the parent has is the "
+                    "most, of root only its capability",
                 )
                 for resource in sorted(own)
                 if resource in above and own[resource] > above[resource]

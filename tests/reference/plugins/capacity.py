@@ -119,24 +119,44 @@ class Capacity:
         written = self.tree(world) and "root" in world["queues"]
         return r.capability(world, world["queues"]["root"]) if written else {}
 
-    def below_all_ceilings(self, world, name, need, taking_back=False):
-        """Of the queue, of those above it and of the root; what siblings are guaranteed is kept from it, however much
-        others have borrowed of it."""
+    def below_all_ceilings(self, world, name, need):
+        """Of the queue, of those above it and of the root; and nothing is lent that others are guaranteed."""
         for q in self.path(world, name):
-            most, up = dict(self.real(world, q)), self.above(world, q)
-            if q != "root" or not self.tree(world):
-                beside = [o for o in world["queues"] if o != q and self.above(world, o) == up]
-                beside = [o for o in beside if o != "root" or not self.tree(world)]
-                if not taking_back and any(any(self.guarantee(world, o).values()) for o in beside):
-                    free = dict(self.real(world, up) if up else self.whole(world))
-                    for o in beside:
-                        held, kept = r.used(world, self.below(world, o)), self.guarantee(world, o)
-                        free = {what: there - max(held[what], kept.get(what, 0)) for what, there in free.items()}
-                    own = self.guarantee(world, q)
-                    most = {what: min(there, max(free[what], own.get(what, 0))) for what, there in most.items()}
-            if not r.fits(need, most, r.used(world, self.below(world, q))):
+            if not r.fits(need, self.real(world, q), r.used(world, self.below(world, q))):
                 return False
-        return not self.of_root(world) or r.fits(need, self.whole(world), r.used(world, set(world["queues"])))
+        if self.of_root(world) and not r.fits(need, self.whole(world), r.used(world, set(world["queues"]))):
+            return False
+        owed = bool({"reclaim", "gangreclaim"} & set(world["actions"])) and self.within_a_line(world, name, need)
+        return all(self._lent(world, name, what, amount, owed) for what, amount in need.items() if amount > 0)
+
+    def _lent(self, world, name, what, amount, owed):
+        """With so much more, the queue and what is kept for its siblings, and that branch and its siblings, find room;
+        or it is within a guarantee on the way up."""
+        would, kept_from_it = r.used(world, {name})[what] + amount, False
+        for q in self.path(world, name):
+            if would <= self.guarantee(world, q).get(what, 0):
+                return True
+            up = self.above(world, q)
+            beside = [o for o in world["queues"] if o != q and self.above(world, o) == up and self._in_tree(world, o)]
+            kept_from_it |= any(self.guarantee(world, o).get(what, 0) for o in beside)
+            there = self.real(world, up) if up else self.whole(world)
+            would += sum(self._kept(world, o, what, owed) for o in beside)
+            if kept_from_it and would > there[what]:
+                return False
+            would += r.used(world, {up})[what] if up else 0
+        return True
+
+    def _in_tree(self, world, name):
+        return name != "root" or not self.tree(world)
+
+    def _kept(self, world, name, what, owed):
+        """In use or guaranteed, whichever is more, of each queue in a branch. ``owed``: nobody has a right to what is
+        beyond a line and may be taken back."""
+        held = r.used(world, {name})[what]
+        if owed and world["queues"][name].reclaimable:
+            held = min(held, self.line(world, name).get(what, 0))
+        held += sum(self._kept(world, kid, what, owed) for kid in self.children(world, name))
+        return max(held, self.guarantee(world, name).get(what, 0))
 
     @of_the_spec
     def line(self, world, name):
@@ -190,10 +210,13 @@ class Capacity:
         return self._open(world, name) and self.below_all_ceilings(world, name, r.of_task(world, task))
 
     def preemptive(self, world, task, card):
-        near = self.path(world, task["queue"])[: self.level + 1]
         name, need = task["queue"], r.of_task(world, task)
-        free = self._open(world, name) and self.below_all_ceilings(world, name, need, taking_back=True)
-        return free and any(self._within(world, q, need) for q in near)
+        free = self._open(world, name) and self.below_all_ceilings(world, name, need)
+        return free and self.within_a_line(world, name, need)
+
+    def within_a_line(self, world, name, need):
+        """Of the queue, or of one of the ancestors that may lend theirs."""
+        return any(self._within(world, q, need) for q in self.path(world, name)[: self.level + 1])
 
     def _within(self, world, name, need):
         held = r.used(world, self.below(world, name))
