@@ -82,8 +82,3 @@ class QueueTree:
                 break
             depth += 1
         return depth
-
-    def broken(self, queue: int, why: str) -> None:
-        """Note a problem for a queue and all below it; the first one of each counts."""
-        for q in self.below(queue):
-            self.problems.setdefault(q, why)

@@ -3,6 +3,7 @@
 import argparse
 
 from scheduler_core.cli.files import read_bytes, shown
+from scheduler_core.cli.inputs import Inputs, remark
 from scheduler_core.model.errors import BadInput
 from scheduler_core.serde.kubernetes import read_snapshot
 from scheduler_core.serde.policy import parse_policy
@@ -20,6 +21,7 @@ def main(options: argparse.Namespace) -> int:
     options.queue_objects = None
     if options.queues is not None:
         snapshot = read_snapshot(read_bytes(options.queues), shown(options.queues))
+        remark(Inputs(snapshot, options.policy, snapshot.latest, None), as_json=False)
         options.queue_objects = tuple(queue for queue in snapshot.queues if not queue.made)
         if not options.queue_objects:
             raise BadInput("empty_snapshot", "the file holds no Queue", file=shown(options.queues))

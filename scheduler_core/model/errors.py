@@ -7,7 +7,7 @@ class BadInput(ValueError):
     """Input that cannot be used: names the place, the value and what would be right.
 
     Attributes:
-        code: stable machine word, e.g. ``unknown_plugin``, ``bad_quantity``, ``queue_cycle``.
+        code: stable machine word, e.g. ``unknown_plugin``, ``bad_quantity``.
         file, line, path: where (``path`` is a pointer such as ``items[3].spec.capability.cpu``).
         value: what was found there. hint: what would be right."""
 

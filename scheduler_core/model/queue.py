@@ -70,3 +70,4 @@ class PriorityClass(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     value: int
     global_default: bool = False
     preemption_policy: str = "PreemptLowerPriority"
+    problem: str = ""  # why its value, or whether it is the default, is not known

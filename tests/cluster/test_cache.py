@@ -5,10 +5,11 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
+from tests import builders as b
 from tests.cluster.objects import CARD, deployment, job, node
 from tests.cluster.servers import ApiServer, SimulatedServer
 from tests.waiting import PATIENCE, until
@@ -151,6 +152,40 @@ def test_an_object_that_breaks_its_reader_does_not_keep_the_others_out(
         cache.change(NODE, "ADDED", {"apiVersion": "v1", "kind": "Node", "metadata": metadata, "status": status})
     assert {f.object: f.message for f in cache.snapshot().findings}["Node monster"] == "RecursionError: a bug"
     assert "tame" in {n.name for n in cache.snapshot().nodes}
+
+
+def test_what_fails_beside_the_reader_takes_no_object_away() -> None:
+    class Broken:
+        def seen(self, kind: Any, type_: str, obj: dict[str, Any]) -> None:
+            raise RuntimeError("a bug")
+
+    cache = ClusterCache(cast("Any", None), schedulers=("tidesched",), taps=(Broken(),))
+    running = b.pod("r", node="n", cpu=6)
+    running["metadata"]["resourceVersion"] = "1"
+    running["status"]["conditions"] = ["odd"]
+    cache.change(NODE, "ADDED", {**b.node("n"), "metadata": {"name": "n", "uid": "n", "resourceVersion": "1"}})
+    cache.change(POD, "ADDED", running)
+    snapshot = cache.snapshot()
+    assert [(pod.name, pod.cpu_milli) for pod in snapshot.pods] == [("r", 6000)]
+    assert snapshot.findings == ()
+    assert snapshot.nodes[0].pods > 0
+    cache.change(POD, "DELETED", {"metadata": {"namespace": "default", "name": "r", "resourceVersion": "2"}})
+    assert cache.snapshot().pods == ()
+
+
+def test_what_becomes_unreadable_or_readable_again_wakes() -> None:
+    woken: list[None] = []
+    cache = ClusterCache(cast("Any", None), schedulers=("tidesched",), wake=lambda: woken.append(None))
+    for reflector in cache._reflectors:
+        reflector.synced.set()
+    good = b.pod("r", node="n", cpu=2)
+    bad = {**good, "spec": {**good["spec"], "tolerations": [{"key": 5}]}}
+    told = []
+    for version, state in enumerate((good, good, bad, bad, good), start=1):
+        before = len(woken)
+        cache.change(POD, "MODIFIED", {**state, "metadata": {**state["metadata"], "resourceVersion": str(version)}})
+        told.append(len(woken) > before)
+    assert told == [True, False, True, False, True]
 
 
 def test_after_much_has_happened_it_equals_a_fresh_list(

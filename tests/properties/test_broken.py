@@ -26,6 +26,7 @@ SNAPSHOTS = int(os.environ.get("BROKEN_SNAPSHOTS", "100"))
 WRONG = ("-4", "many", "2026-13-45", {"no": ["such"]}, ["no"], -7, 2**40, "1e", True, "")
 BAD_TYPE = {"volcano.sh/service.type": "neither"}
 BAD_NOTE = BAD_TYPE | {"volcano.sh/preemptable": "false"}
+BAD_KIND = {"tidesched.io/service-type": "neither"}
 BAD_QUOTA = {"volcano.sh/card.quota": "no JSON"}
 BAD_SHARE = {"tidesched.io/card-milli": "most of it"}
 
@@ -44,17 +45,26 @@ def places(value, path=()):
 
 
 def broken(rng, objects):
-    """The objects with one of them broken, its place, and what is told of it; None where it stays readable."""
+    """The objects with one of them broken, its place, what is told of it, and the object without what is broken; None
+    where it stays readable."""
     at = rng.randrange(len(objects))
     changed = json.loads(json.dumps(objects))
     found = list(places(changed[at]))
     if not found:
         return None
     holder, key = rng.choice(found)
+    holder[key] = {"is": "broken"}
+    rest = without_marked(changed[at])
     holder[key] = copy.deepcopy(rng.choice(WRONG))
     before = {finding.object for finding in b.taken(objects).findings}
     told = [finding for finding in b.taken(changed).findings if finding.object not in before]
-    return (changed, at, told) if told and told[0].severity == "error" else None
+    return (changed, at, told, rest) if told and told[0].severity == "error" else None
+
+
+def without_marked(value):
+    if isinstance(value, dict):
+        return {key: without_marked(item) for key, item in value.items() if item != {"is": "broken"}}
+    return [without_marked(item) for item in value if item != {"is": "broken"}] if isinstance(value, list) else value
 
 
 def noted(obj, notes):
@@ -63,13 +73,21 @@ def noted(obj, notes):
     return made
 
 
-def without(objects, at):
-    """What the session has to decide as: the object is not there, and what depends on it waits."""
+def without(objects, at, left):
+    """What the session has to decide as: of the object is there what is ``left``, what depends on it waits, and nothing
+    of that is a victim."""
     obj, rest = objects[at], [*objects[:at], *objects[at + 1 :]]
     kind = obj["kind"]
     if kind == "Queue":
-        spec = {"reclaimable": False, "parent": obj.get("spec", {}).get("parent")}
-        return [*rest, b.queue(obj["metadata"]["name"], annotations=BAD_QUOTA) | {"spec": spec}]
+        wrong = BAD_KIND if "volcano.sh/card.quota" in left["metadata"].get("annotations", {}) else BAD_QUOTA
+        return [*rest, noted(left | {"spec": left.get("spec", {}) | {"reclaimable": False}}, wrong)]
+    if kind == "PriorityClass":
+        return [*valued(rest, obj, left), {"preemptionPolicy": "Never", "value": 0} | left]
+    if kind == "PodDisruptionBudget":
+        selector = left.get("spec", {}).get("selector", {})
+        return [*rest, left | {"spec": {"selector": selector}, "status": {"disruptionsAllowed": 0}}]
+    if kind in ("Namespace", "ResourceQuota"):
+        return [*rest, left]
     if kind in ("PodGroup", "Job"):
         own = [one["kind"] in ("PodGroup", "Job") and named(one) == named(obj) for one in objects]
         return [noted(one, BAD_NOTE) if mine else one for one, mine in zip(objects, own, strict=True)]
@@ -91,7 +109,25 @@ def without(objects, at):
     return closed
 
 
-def dependent(objects, at):
+def valued(objects, obj, left):
+    """Gangs of a class, which wait and stay where it is not known what they are worth."""
+    names = unknown(obj, left)
+    found = []
+    for one in objects:
+        spec = one.get("spec") or {}
+        own = spec.get("priorityClassName", "") in names and "priority" not in spec
+        found.append(noted(one, BAD_NOTE) if own and one["kind"] in ("Pod", "PodGroup") else one)
+    return found
+
+
+def unknown(obj, left):
+    """Classes of unknown value where one is broken; none is named where the default is not known."""
+    if "globalDefault" not in left:
+        return {obj["metadata"]["name"], ""}
+    return set() if "value" in left else {obj["metadata"]["name"]}
+
+
+def dependent(objects, at, left):
     """Names of the gangs that depend on an object."""
     obj, seen = objects[at], b.taken(objects)
     if obj["kind"] == "Pod":
@@ -99,6 +135,10 @@ def dependent(objects, at):
     name = obj["metadata"]["name"]
     if obj["kind"] == "Queue":
         return {group.key for group in seen.pod_groups if group.queue == name}
+    if obj["kind"] == "PriorityClass":
+        names = unknown(obj, left)
+        of_pods = {pod.group_key for pod in seen.pods if pod.priority_class in names}
+        return of_pods | {group.key for group in seen.pod_groups if group.priority_class in names}
     return {g.key for g in seen.pod_groups if named(obj) in (g.key, f"{g.namespace}/{g.owner_name}")}
 
 
@@ -113,11 +153,11 @@ def others(result, objects, gangs):
     }
 
 
-def comparable(objects, at, told, policy):
+def comparable(objects, at, told, left, policy):
     """Whether what is left of the object says whose it is, and no more depends on it than its own gang."""
     if objects[at]["kind"] != "Pod":
-        return told[0].code != "misconfigured"
-    own = dependent(objects, at)
+        return told[0].code != "misconfigured" and "metadata" in left
+    own = dependent(objects, at, left)
     mates = [pod for pod in b.taken(objects).pods if pod.group_key in own and pod.key != named(objects[at])]
     bound = [pod for pod in mates if pod.node]
     names = {option.name for tier in policy.tiers for option in tier}
@@ -144,18 +184,18 @@ def drawn(seed):
 
 @pytest.mark.parametrize("seed", range(SNAPSHOTS))
 def test_what_is_broken_hurts_only_what_depends_on_it(seed):
-    objects, changed, at, told, policy, now = drawn(seed)
+    objects, changed, at, told, left, policy, now = drawn(seed)
     result, _ = run_session(b.taken(changed), policy, now=now, extenders=Service(), check=True)
-    expected, _ = run_session(b.taken(without(objects, at)), policy, now=now, extenders=Service(), check=True)
+    expected, _ = run_session(b.taken(without(objects, at, left)), policy, now=now, extenders=Service(), check=True)
     assert told[0].fix
     assert told[0] in result.findings
-    gangs = dependent(objects, at)
+    gangs = dependent(objects, at, left)
     assert others(result, objects, gangs) == others(expected, objects, gangs), (objects[at]["kind"], told)
 
 
 @pytest.mark.parametrize("seed", range(0, 100, 5))
 def test_on_the_command_line(seed, tmp_path: Path):
-    _, changed, _, told, _, _ = drawn(seed)
+    _, changed, _, told, *_ = drawn(seed)
     (tmp_path / "cluster.json").write_text(json.dumps(b.listing(*changed)))
     (tmp_path / "policy.conf").write_text(FOUNDING_POLICY)
     command = [sys.executable, "-m", "scheduler_core", "run", "--snapshot", "cluster.json", "--conf", "policy.conf"]
@@ -167,7 +207,7 @@ def test_on_the_command_line(seed, tmp_path: Path):
 
 @pytest.mark.parametrize("seed", range(0, SNAPSHOTS, 10))
 def test_through_the_live_cache(seed):
-    _, changed, _, told, _, _ = drawn(seed)
+    _, changed, _, told, *_ = drawn(seed)
     cache = ClusterCache(cast("Any", None), schedulers=("tidesched", "volcano"))
     kinds, live = {kind.id: kind for kind in WATCHED}, []
     for version, obj in enumerate(changed, start=1):

@@ -100,7 +100,7 @@ class SnapshotBuilder:
         self._seen: dict[str, None] = {}
         self._again: dict[str, None] = {}
 
-    def upsert(self, obj: Mapping[str, Any], *, path: str = "", file: str | None = None) -> None:
+    def upsert(self, obj: Mapping[str, Any], *, path: str = "") -> None:
         """Take one object in, or its new state. An object of a kind that is not read is counted and passed over.
         ``obj``: as the API has it, with ``kind`` and ``apiVersion``. ``path``: where it is in its file, for messages,
         e.g. ``items[3]``. Raises BadInput: it cannot be used; what was known of it before stays."""
@@ -110,7 +110,7 @@ class SnapshotBuilder:
                 return
             record = self._readers.get(kind, read_annotations)(obj)
         except BadInput as error:
-            raise _placed(error, path, file) from None
+            raise _placed(error, path) from None
         meta = obj["metadata"]
         self._put(kind, key_of(kind, meta.get("namespace"), meta["name"]), record)
 
@@ -134,15 +134,15 @@ class SnapshotBuilder:
                 self._put(kind, key, record)
                 if kind == "Pod" and record.pod.node and not record.pod.finished:
                     self._unreadable[key] = record.pod.node
-        self.findings[kind, key if kind else path] = finding
+        self.findings[kind, f"{key} {path}" if error.code == DUPLICATE else key if kind else path] = finding
         return finding
 
     def _named(self, obj: object) -> tuple[str, str]:
         """Kind and name of an object, empty where they cannot be read."""
         if not isinstance(obj, Mapping) or not isinstance(meta := obj.get("metadata"), Mapping):
             return "", ""
-        name, space, version = meta.get("name"), meta.get("namespace"), obj.get("apiVersion")
-        kind = kind_in(version.rpartition("/")[0] if isinstance(version, str) else "", str(obj.get("kind")))
+        name, space, version, kind = meta.get("name"), meta.get("namespace"), obj.get("apiVersion"), obj.get("kind")
+        kind = kind_in(version.rpartition("/")[0] if isinstance(version, str) else GROUPS.get(str(kind), ""), str(kind))
         if kind is None or not isinstance(name, str) or not name or not isinstance(space, str | None):
             return "", ""
         return kind, key_of(kind, space, name)
@@ -166,9 +166,9 @@ class SnapshotBuilder:
                 self._settle_at_once(kind, key)
 
     def has(self, obj: object) -> bool:
-        """Whether an object of this kind and name was taken in."""
+        """Whether an object of this kind and name was taken in, or left aside."""
         kind, key = self._named(obj)
-        return bool(kind) and key in self._records[kind]
+        return bool(kind) and (key in self._records[kind] or (kind, key) in self.findings)
 
     def revisions(self) -> dict[str, PodGroup]:
         """What PodGroups that TideSched made for workloads would be if it made them now, where they differ from that.
@@ -408,10 +408,10 @@ def _plain(value: object) -> object:
     return value if value is None or isinstance(value, str | int | float | bool) else None
 
 
-def _placed(error: BadInput, path: str, file: str | None) -> BadInput:
+def _placed(error: BadInput, path: str) -> BadInput:
     """The same error with the place of the object in front of the place inside it."""
     inner = error.path or ""
     return BadInput(
-        error.code, error.message, file=file, path=f"{path}{inner}" if path else inner.lstrip("."), line=error.line,
+        error.code, error.message, path=f"{path}{inner}" if path else inner.lstrip("."), line=error.line,
         value=error.value, hint=error.hint,
     )  # fmt: skip

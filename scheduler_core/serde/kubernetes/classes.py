@@ -25,6 +25,10 @@ class Classes:
         known = self.by_name.get(name)
         return self.default if known is None else known.value
 
+    def problem(self, name: str) -> str:
+        known = self.by_name.get(name, self._default)
+        return f"PriorityClass {known.name}: {known.problem}" if known is not None and known.problem else ""
+
     def preemption_policy(self, name: str) -> str:
         """That of class ``name``, or of the global default; as the API server writes it on a pod that says nothing."""
         known = self.by_name.get(name, self._default)

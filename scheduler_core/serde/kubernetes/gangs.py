@@ -115,13 +115,13 @@ def group_of_pods(name: str, members: list[PodRecord], owners: Owners, prioritie
     first = members[0]
     pod, namespace = first.pod, first.pod.namespace
     owner = pod.owner
-    replicas, notes = _owner_notes(first, owners)
+    replicas, notes, unreadable = _owner_notes(first, owners)
     notes.update(
         (k, v) for k, v in pod.annotations.items() if k.startswith(keys.FLOWING_PREFIX) and k not in keys.OF_THE_POD
     )
     said = read_notes(notes, pod.labels)
     least, problem = _least(first, notes)
-    problem = problem or said.problem
+    problem = unreadable or problem or said.problem
     named = keys.GROUP_NAME in pod.annotations or keys.GROUP_NAME_VOLCANO in pod.annotations
     if named and name != group_name_of(owner, pod):
         # The author of the name was to make the PodGroup; its size is not known, so it must not start.
@@ -146,7 +146,7 @@ def group_of_pods(name: str, members: list[PodRecord], owners: Owners, prioritie
         owner_kind=owner.kind if owner else "",
         owner_name=owner.name if owner else "",
         owner_uid=owner.uid if owner else "",
-        preemptable=said.preemptable,
+        preemptable=False if unreadable else said.preemptable,
         replicas=replicas,
         made=True,
         problem=problem,
@@ -252,26 +252,27 @@ def _said_by_job(job: JobRecord) -> dict[str, object]:
     }
 
 
-def _owner_notes(record: PodRecord, owners: Owners) -> tuple[int, dict[str, str]]:
-    """Replicas and flowing annotations of the workload above a pod: Deployment and ReplicaSet, or its owner."""
+def _owner_notes(record: PodRecord, owners: Owners) -> tuple[int, dict[str, str], str]:
+    """Replicas, flowing annotations, problem of the workload above a pod: Deployment and ReplicaSet, or its owner."""
     if record.owner is None:
-        return 0, {}
+        return 0, {}, ""
     namespace, name = record.pod.namespace, record.owner.name
     other = _other(record.owner.api_version, record.owner.kind)
     if other is not None:
         above = owners.others[other].get(f"{namespace}/{name}")
-        return (above.replicas, _flowing(above)) if above is not None else (0, {})
+        return (above.replicas, _flowing(above), above.unreadable) if above is not None else (0, {}, "")
     if record.owner.kind != "ReplicaSet":
-        return 0, {}
+        return 0, {}, ""
     replica_set = owners.replica_sets.get(f"{namespace}/{name}")
     parent = replica_set.owner if replica_set else name.rpartition("-")[0]
     deployment = owners.deployments.get(f"{namespace}/{parent}")
-    notes: dict[str, str] = {}
+    notes, unreadable = dict[str, str](), ""
     for workload in (deployment, replica_set):
         if workload is not None:
             notes |= _flowing(workload)
+            unreadable = unreadable or workload.unreadable
     known = replica_set or deployment
-    return known.replicas if known else 0, notes
+    return known.replicas if known else 0, notes, unreadable
 
 
 def _flowing(workload: WorkloadRecord) -> dict[str, str]:

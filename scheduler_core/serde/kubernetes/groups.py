@@ -142,11 +142,13 @@ class Groups:
                     del self._groups[key]
                     changes[key] = None
                 continue
-            problem = group.problem or self._pods.problem(key)
+            unknown = self._classes.problem(group.priority_class)
+            problem = group.problem or unknown or self._pods.problem(key)
             field = group.unsupported or self._pods.unsupported(key)
             told = group
-            if problem != group.problem or field != group.unsupported:
-                told = msgspec.structs.replace(group, problem=problem, unsupported=field)
+            if unknown or problem != group.problem or field != group.unsupported:
+                spared = False if unknown else group.preemptable
+                told = msgspec.structs.replace(group, problem=problem, unsupported=field, preemptable=spared)
             # A gang that is as it was stays the very same object.
             if before is None or before != told:
                 self._index_below(key, before, known=False)

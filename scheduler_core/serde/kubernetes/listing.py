@@ -67,16 +67,18 @@ def read_snapshot(
     if not documents:
         raise BadInput("empty_snapshot", "the snapshot holds no object", file=file, hint="give a Kubernetes List")
     builder = SnapshotBuilder(schedulers)
-    places: dict[str, int] = {}
+    strangers = []
     try:
         for number, document in enumerate(documents):
             prefix = f"documents[{number}]" if len(documents) > 1 else ""
-            places[prefix] = number
             for path, obj in _objects(document, prefix):
+                strangers.append(not isinstance(obj, Mapping) or "kind" not in obj)
                 if isinstance(obj, Mapping) and builder.has(obj):
                     builder.leave_aside(obj, _duplicate(obj), path)
                 else:
                     builder.take(obj, path=path)
+        if strangers and all(strangers):
+            raise BadInput("empty_snapshot", "none of it is a Kubernetes object", hint="give a Kubernetes List")
         return builder.build()
     except BadInput as error:
         raise _in_file(error, text, file) from None

@@ -121,6 +121,8 @@ def settle(record: PodRecord, catalogue: Catalogue, classes: Classes, ours: froz
         problem = problem or wrong
     if not record.has_priority:
         fields["priority"] = classes.value(pod.priority_class)
+        if unknown := classes.problem(pod.priority_class):
+            fields["preemptable"], problem = False, problem or unknown
     if not record.has_preemption_policy and (pod.priority_class or not record.has_priority):
         policy = classes.preemption_policy(pod.priority_class)
         if policy != pod.preemption_policy:

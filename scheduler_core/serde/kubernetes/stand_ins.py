@@ -1,24 +1,29 @@
 """What stands for an object that cannot be read: as much of it as can be read without what is wrong.
 
-A gang, pod or queue that stands in so has a problem, so that what depends on it waits and says why; it is no victim,
-since nobody can say what it is worth. Of other kinds nothing stands in, as if the object were not there."""
+What depends on it waits, says why, and is no victim, since nobody can say what it is worth: but for a priority class
+whose value is known. A disruption budget allows nothing. Of nodes, volumes and the like nothing stands in."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
 
 import msgspec
 
+from scheduler_core.model.disruption import DisruptionBudget
 from scheduler_core.model.errors import BadInput
 from scheduler_core.model.pod import Pod
-from scheduler_core.model.queue import Queue
+from scheduler_core.model.queue import PriorityClass, Queue
+from scheduler_core.model.resource_quota import ResourceQuota
 from scheduler_core.serde.kubernetes.decode import steps
 from scheduler_core.serde.kubernetes.founding import FoundingRecord
 from scheduler_core.serde.kubernetes.job import JobRecord
+from scheduler_core.serde.kubernetes.observed import NamespaceRecord
 from scheduler_core.serde.kubernetes.pod import PodRecord
 from scheduler_core.serde.kubernetes.podgroup import PodGroupRecord
+from scheduler_core.serde.kubernetes.workload import WorkloadRecord
 
-# So many fields of one object are left out before it counts as unreadable as a whole.
+# So many fields of one object are left out one by one; then ``spec.containers`` as a whole, and so on.
 _MOST_FIELDS = 20
+_BARE = ("name", "namespace", "uid", "labels", "annotations", "ownerReferences", "nodeName", "schedulerName", "phase")
 _replace = msgspec.structs.replace
 
 
@@ -26,24 +31,28 @@ def stand_in(obj: Mapping[str, Any], error: BadInput, read: Callable[[object], A
     """What ``read`` makes of the object without the fields that it cannot read, with the first of them as its problem;
     None where nothing can stand in. ``error``: what was found first, with the path below the object."""
     problem = f"{(error.path or '').lstrip('.')}: {error.message}".removeprefix(": ")
-    for _ in range(_MOST_FIELDS):
-        smaller = _without(obj, steps(error.path or ""))
-        if smaller is None:
-            return None
-        obj = smaller
+    left: Any = obj
+    for tries in range(2 * _MOST_FIELDS):
         try:
-            record = read(obj)
-        except BadInput as another:
-            error = another
-        else:
-            return _with_problem(record, problem)
+            return _with_problem(read(left), problem, obj)
+        except Exception as another:  # noqa: BLE001 a reader with a bug does not say where it stumbles
+            place = steps(another.path or "") if isinstance(another, BadInput) else []
+        left = (_without(left, place if tries < _MOST_FIELDS else place[:2]) if place else None) or _bare(obj)
     return None
+
+
+def _bare(obj: Mapping[str, Any]) -> dict[str, Any]:
+    """Whose it is and where it runs, without all that it asks for."""
+    parts = {key: part for key in ("metadata", "spec", "status") if isinstance(part := obj.get(key), Mapping)}
+    return {"value": 0} | {key: {k: v for k, v in part.items() if k in _BARE} for key, part in parts.items()}
 
 
 def _without(value: Any, place: list[str | int]) -> Any:
     """A copy without what is at the place, or without the deepest part of it that is there; None = nothing is left."""
     if not place:
-        return None
+        # Of labels and annotations only those go that are no plain values.
+        plain = {k: v for k, v in value.items() if not isinstance(v, dict | list)} if isinstance(value, Mapping) else {}
+        return plain if plain and len(plain) < len(value) else None
     step, *rest = place
     if isinstance(value, Mapping) and step in value:
         inner = _without(value[step], rest)
@@ -54,7 +63,7 @@ def _without(value: Any, place: list[str | int]) -> Any:
     return None
 
 
-def _with_problem(record: Any, problem: str) -> Any:
+def _with_problem(record: Any, problem: str, obj: Mapping[str, Any]) -> Any:
     match record:
         case PodRecord(pod=pod):
             # What it needs is not known, so nothing of it counts; the builder closes its node.
@@ -66,9 +75,19 @@ def _with_problem(record: Any, problem: str) -> Any:
         case PodGroupRecord():
             return _replace(record, group=_replace(record.group, problem=problem, preemptable=False))
         case Queue():
-            return Queue(name=record.name, parent=record.parent, problem=problem, reclaimable=False)
+            return _replace(record, problem=problem, reclaimable=False)
         case JobRecord():
             return _replace(record, unreadable=problem)
+        case WorkloadRecord():
+            return _replace(record, unreadable=f"its workload {record.name}: {problem}")
         case FoundingRecord():
-            return _replace(record, group=_with_problem(record.group, problem))
-    return None
+            return _replace(record, group=_with_problem(record.group, problem, obj))
+        case PriorityClass():
+            value, default, policy = (obj.get(key) for key in ("value", "globalDefault", "preemptionPolicy"))
+            known = type(value) is int and value == record.value and isinstance(default, bool | None)
+            record = _replace(record, problem="" if known else problem, global_default=default not in (None, False))
+            return record if known and isinstance(policy, str | None) else _replace(record, preemption_policy="Never")
+        case DisruptionBudget():
+            # One whose pods are not known is about all of its namespace.
+            return _replace(record, allowed=0, selector=record.selector or ())
+    return record if isinstance(record, NamespaceRecord | ResourceQuota) else None

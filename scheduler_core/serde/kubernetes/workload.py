@@ -31,6 +31,7 @@ class WorkloadRecord(msgspec.Struct, frozen=True):
     replicas: int
     owner: str
     annotations: dict[str, str]
+    unreadable: str = ""
 
 
 def read_workload(obj: object) -> WorkloadRecord:

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from tests import builders as b
+
 NODES = "sn,cpu_milli,memory_mib,gpu,model\nn1,64000,262144,4,A100\n"
 PODS = (
     "name,cpu_milli,memory_mib,num_gpu,gpu_milli,gpu_spec,qos,pod_phase,creation_time,deletion_time,scheduled_time\n"
@@ -62,6 +64,9 @@ def test_other_input(tmp_path):
     assert error_of(replay(tmp_path, "--scale", "nan"))["code"] == "usage"
     (tmp_path / "queues.yaml").write_text("kind: List\napiVersion: v1\nitems: []\n")
     assert error_of(replay(tmp_path, "--queues", "queues.yaml"))["code"] == "empty_snapshot"
+    queues = b.listing(b.queue("a"), b.queue("q") | {"spec": {"weight": -1}})
+    (tmp_path / "queues.yaml").write_text(json.dumps(queues))
+    assert "error: Queue q: spec.weight: -1 is below 1" in replay(tmp_path, "--queues", "queues.yaml").stderr
     (tmp_path / "policy.conf").write_text("actions: alocate\ntiers: []\n")
     error = error_of(replay(tmp_path, "--conf", "policy.conf"))
     assert (error["code"], error["file"], error["line"]) == ("unknown_action", "policy.conf", 1)

@@ -60,6 +60,8 @@ def test_unquoted_times_stay_text():
         ("hello", "malformed_object", 1),
         ("[1, 2]", "malformed_object", 1),
         ("kind: List\napiVersion: v1\nitems: 7\n", "malformed_object", 3),
+        ("actions: allocate\ntiers: []\n", "empty_snapshot", 1),
+        ('[{"kind": "Pod"}]', "malformed_object", 1),
     ],
 )
 def test_what_is_no_snapshot(text, code, line):
@@ -81,3 +83,14 @@ def test_an_object_that_cannot_be_read_is_a_finding(bad, found):
     taken = read_snapshot(json.dumps({**listing(node("a", cpu="5")), "items": [node("a", cpu="5"), bad]}))
     assert [(f.code, f.object, f.path) for f in taken.findings] == [found]
     assert [(n.name, n.cpu_milli) for n in taken.nodes] == [("a", 5000)]
+
+
+@pytest.mark.parametrize(
+    "bad", [node("b", cpu="x"), queue("b", weight=-1), pod("b", spec={"tolerations": [{"key": 5}]})]
+)
+def test_the_first_of_two_counts_though_it_cannot_be_read(bad):
+    good = {"Node": node("b", cpu="2"), "Queue": queue("b", weight=2), "Pod": pod("b", cpu=2)}[bad["kind"]]
+    alone, both = (read_snapshot(json.dumps(listing(*items))) for items in ([bad], [bad, good]))
+    assert [one.code for one in both.findings] == [alone.findings[0].code, "duplicate_object"]
+    assert both.findings[0] == alone.findings[0]
+    assert (both.nodes, both.queues, both.pods) == (alone.nodes, alone.queues, alone.pods)

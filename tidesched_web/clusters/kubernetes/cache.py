@@ -120,8 +120,8 @@ class ClusterCache:
         self._builder = SnapshotBuilder(tuple(schedulers))
         self._wake = wake
         self._lock = threading.Lock()
-        # Of each object: its newest resource version and its signature; of one that went, the version of its end.
-        self._known: dict[str, dict[Key, tuple[int, object]]] = {kind.id: {} for kind in kinds}
+        # Of each object: its newest version, its signature, its finding; of one that went, the version of its end.
+        self._known: dict[str, dict[Key, tuple[int, object, object]]] = {kind.id: {} for kind in kinds}
         self._gone: dict[str, dict[Key, int]] = {kind.id: {} for kind in kinds}
         self._counts: dict[str, GangCounts] = {}
         self._waits: dict[str, str] = {}
@@ -188,7 +188,9 @@ class ClusterCache:
     def stateless_queues(self) -> dict[str, int]:
         with self._lock:
             known = self._known["Queue"].items()
-            return {name: version for (_, name), (version, mark) in known if not (isinstance(mark, tuple) and mark[1])}
+            return {
+                name: version for (_, name), (version, mark, _) in known if not (isinstance(mark, tuple) and mark[1])
+            }
 
     # -- from the watches --------------------------------------------------------------------------------------
 
@@ -204,7 +206,7 @@ class ClusterCache:
         with self._lock:
             known = self._known[kind.id]
             changed = False
-            for key in [key for key, (of, _) in known.items() if key not in keys and of <= version]:
+            for key in [key for key, (of, *_) in known.items() if key not in keys and of <= version]:
                 changed |= self._forget(kind, key, version)
             # Ends that the list is younger than cannot be contradicted any more.
             self._gone[kind.id] = {key: of for key, of in self._gone[kind.id].items() if of > version}
@@ -221,24 +223,22 @@ class ClusterCache:
         before = self._known[kind.id].get(key)
         if (before is not None and version <= before[0]) or version <= self._gone[kind.id].get(key, -1):
             return False
-        finding, mark = None, None
         try:
-            finding = self._builder.take(_lean(obj))
-            mark = signature(kind.id, obj)
-            self._note(kind, "/".join(key), obj)
-            for tap in self._taps:
-                tap.seen(kind, "ADDED" if before is None else "MODIFIED", obj)
+            finding = self._builder.take(_tried(needed, obj) or obj)
         except Exception as error:
-            # One object must not keep all others out: a bug in a reader, a field of another type.
-            if finding is None:
-                log.exception("%s %s cannot be read", kind.id, "/".join(filter(None, key)))
-                bug = BadInput("unreadable", f"{type(error).__name__}: {error}"[:500], hint="a bug: please report it")
-                finding = self._builder.leave_aside(obj, bug, "")
-        self._known[kind.id][key] = (version, mark)
+            # One object must not keep all others out.
+            log.exception("%s %s cannot be read", kind.id, "/".join(filter(None, key)))
+            bug = BadInput("unreadable", f"{type(error).__name__}: {error}"[:500], hint="a bug: please report it")
+            finding = self._builder.leave_aside(obj, bug, "")
+        mark = _tried(signature, kind.id, obj)
+        _tried(self._note, kind, "/".join(key), obj)
+        for tap in self._taps:
+            _tried(tap.seen, kind, "ADDED" if before is None else "MODIFIED", obj)
+        self._known[kind.id][key] = (version, mark, finding)
         if finding is not None:
             log.warning("%s cannot be read: %s", finding.object, finding.message)
         self._snapshot = None
-        return before is None or before[1] != mark
+        return before is None or before[1:] != (mark, finding)
 
     def _note(self, kind: Kind, key: str, obj: Json) -> None:
         """What a snapshot does not keep of a pod that waits, and of a PodGroup's status."""
@@ -263,7 +263,7 @@ class ClusterCache:
         elif kind.id == "PodGroup":
             self._counts.pop("/".join(key), None)
         for tap in self._taps:
-            tap.seen(kind, "DELETED", {"metadata": {"namespace": key[0], "name": key[1]}})
+            _tried(tap.seen, kind, "DELETED", {"metadata": {"namespace": key[0], "name": key[1]}})
         self._builder.delete(kind.id, key[0], key[1])
         self._snapshot = None
         return True
@@ -273,11 +273,13 @@ class ClusterCache:
             self._wake()
 
 
-def _lean(obj: Json) -> Json:
+def _tried(look: Callable[..., Any], *args: Any) -> Any:
+    """What it answers; None where it fails, for instance at a field of another type."""
     try:
-        return needed(obj)
-    except (AttributeError, KeyError, TypeError, ValueError):  # a field of another type: the reader says which
-        return obj
+        return look(*args)
+    except Exception:
+        log.exception("%s cannot look at an object", getattr(look, "__qualname__", look))
+        return None
 
 
 def counts_in(group: Json) -> GangCounts:

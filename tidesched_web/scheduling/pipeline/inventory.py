@@ -1,6 +1,7 @@
 import datetime as dt
 import time
 from collections.abc import Mapping
+from hashlib import blake2b
 from typing import Any
 
 import msgspec
@@ -153,13 +154,13 @@ class Inventory:
 def _unreadable(snapshot: Snapshot) -> dict[str, dict[str, Any]]:
     """The first of the objects that cannot be read; mending those shows the others."""
     return {
-        f"object_unreadable:{finding.object}"[:120]: {
+        f"object_unreadable:{blake2b(f'{finding.object} {finding.path}'.encode(), digest_size=16).hexdigest()}": {
             "severity": AlertSeverity.WARNING,
             "code": "object_unreadable",
             "message": f"{finding.object}: {finding.path}: {finding.message}. {finding.fix}",
             "numbers": {"object": finding.object},
         }
-        for finding in snapshot.findings[:MOST_UNREADABLE]
+        for finding in [one for one in snapshot.findings if one.severity == "error"][:MOST_UNREADABLE]
     }
 
 

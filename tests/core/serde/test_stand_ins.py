@@ -1,0 +1,143 @@
+"""What stands for an object that cannot be read, and what a session makes of it."""
+
+import pytest
+
+from scheduler_core import run_session
+from scheduler_core.serde.policy import parse_policy
+from tests import builders as b
+
+POLICY = parse_policy("""
+actions: enqueue, allocate, preempt, reclaim, backfill
+tiers:
+- plugins: [{name: priority}, {name: gang}, {name: conformance}, {name: pdb}]
+- plugins: [{name: predicates}, {name: proportion}, {name: nodeorder}]
+""")
+CLASSES = [b.priority_class("high", 80000), b.priority_class("low", 100)]
+
+
+def decided(*objects):
+    return run_session(b.taken([b.node("n1", cpu=8), *objects]), POLICY, now=b.now(10), check=True)[0]
+
+
+def gang(name, cls, *nodes, queue="default"):
+    group = b.pod_group(name, queue, 1, priority=cls, annotations={"volcano.sh/preemptable": "true"})
+    places = nodes or (None,)
+    return [
+        group,
+        *(
+            b.pod(f"{name}-{i}", name, cpu=4, node=node, priority=cls, preemptable="true")
+            for i, node in enumerate(places)
+        ),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("broken", "classes", "misconfigured"),
+    [
+        ({}, ("high", "low"), False),
+        ({"preemptionPolicy": 7}, ("high", "low"), False),
+        ({"value": "many"}, ("high", "low"), False),
+        ({"value": None}, ("high", "low"), False),
+        ({"value": "many", "globalDefault": True}, ("", "low"), False),
+        ({"globalDefault": "yes"}, ("", "low"), False),
+        ({"preemptionPolicy": 7}, ("low", "high"), False),
+        ({"value": "many"}, ("low", "high"), True),
+        ({"globalDefault": "yes"}, ("low", ""), True),
+    ],
+)
+def test_nothing_is_a_victim_since_a_class_cannot_be_read(broken, classes, misconfigured):
+    runs, comes = classes
+    objects = (*gang("run", runs, "n1", "n1"), *gang("wait", comes))
+    result = decided(CLASSES[0] | broken, CLASSES[1], *objects)
+    assert [eviction.pod for eviction in result.evictions] == []
+    codes = {reason.podgroup: reason.code for reason in result.reasons}
+    assert (codes["default/wait"] == "Misconfigured") is misconfigured
+    assert len(result.findings) == bool(broken)
+
+
+def test_a_class_keeps_the_value_that_can_be_read():
+    result = decided(CLASSES[0], CLASSES[1] | {"preemptionPolicy": 7}, *gang("run", "low", "n1"), *gang("wait", "high"))
+    taken = b.taken([CLASSES[0] | {"metadata": {"name": "high", "uid": 5}}, *gang("run", "high")])
+    assert {group.name: group.priority for group in taken.pod_groups} == {"run": 80000}
+    assert [bind.pod for bind in result.binds] == ["default/wait-0"]
+
+
+@pytest.mark.parametrize(
+    "broken",
+    [
+        {"status": {"disruptionsAllowed": "x"}},
+        {"status": {"disruptionsAllowed": 2}, "spec": {"selector": {"matchLabels": {"app": ["x"]}}}},
+        {"status": {"disruptionsAllowed": 2}, "spec": {"selector": "all"}},
+    ],
+)
+def test_a_budget_that_cannot_be_read_allows_nothing(broken):
+    budget = {"apiVersion": "policy/v1", "kind": "PodDisruptionBudget", "spec": {"selector": {}}}
+    budget = {**budget, "metadata": {"name": "b", "namespace": "default"}, **broken}
+    others = (*CLASSES, *gang("run", "low", "n1", "n1"), *gang("wait", "high"))
+    assert [eviction.pod for eviction in decided(*others).evictions] == ["default/run-0"]
+    assert [eviction.pod for eviction in decided(*others, budget).evictions] == []
+
+
+@pytest.mark.parametrize(("kind", "name"), [("StatefulSet", "web"), ("ReplicaSet", "web"), ("Deployment", "web")])
+def test_a_workload_keeps_its_annotations_and_its_pods(kind, name):
+    notes = {"volcano.sh/preemptable": "false", "volcano.sh/service.type": "inference", "odd": ["no"]}
+    workload = {"apiVersion": "apps/v1", "kind": kind, "metadata": {"name": name, "annotations": notes}}
+    owner = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "web-1", "uid": "u", "controller": True}
+    owner = owner if kind == "Deployment" else {**owner, "kind": kind, "name": "web"}
+    pods = [b.pod(f"web-{i}", cpu=4, node="n1", owner=owner) for i in range(2)]
+    queues = (b.queue("default", weight=1), b.queue("other", weight=3))
+    objects = (*queues, workload | {"spec": {"replicas": "two"}}, *pods, *gang("wait", "", queue="other"))
+    found = {group.name: group for group in b.taken(objects).pod_groups}["podgroup-u"]
+    assert (found.preemptable, found.service_type) == (False, "inference")
+    assert found.problem.startswith("its workload web: ")
+    assert [eviction.pod for eviction in decided(*objects).evictions] == []
+
+
+def running(**spec):
+    return b.pod("r", node="n1", cpu=6, spec=spec)
+
+
+@pytest.mark.parametrize(
+    "pod",
+    [
+        running(tolerations=[{"key": 5}] * 25),
+        running(containers=[{"name": "c", "resources": {"requests": {"cpu": "x"}}}] * 25),
+        running(containers=[{"resources": {"requests": {f"a.b/{i}": "x" for i in range(25)}}}]),
+        running(volumes=[{"name": 5}] * 25),
+        {key: value for key, value in running().items() if key != "apiVersion"},
+        {**running(), "status": "x"},
+    ],
+)
+def test_a_pod_that_runs_stays_and_closes_its_node(pod):
+    taken = b.taken([b.node("n1", cpu=8), pod])
+    assert [(one.key, one.node) for one in taken.pods] == [("default/r", "n1")]
+    assert [(one.name, one.pods) for one in taken.nodes] == [("n1", 0)]
+    assert len(taken.findings) == 1
+    assert decided(pod, b.pod("w", cpu=1)).binds == ()
+
+
+def test_a_queue_keeps_what_can_be_read():
+    spec = {
+        "parent": "p",
+        "guarantee": {"resource": {"cpu": "4"}},
+        "capability": {"cpu": "6", "memory": "many"},
+        "weight": 3,
+    }
+    objects = [b.queue("p"), b.queue("q", {"A": 2}, annotations={"volcano.sh/odd": ["no"]}), *gang("g", "", queue="q")]
+    objects[1]["spec"] |= spec
+    taken = b.taken(objects)
+    found = {queue.name: queue for queue in taken.queues}["q"]
+    assert (found.parent, found.guarantee, found.cpu_milli, found.weight) == ("p", {"cpu": 4000}, 6000, 3)
+    assert (found.card_quota, found.reclaimable) == ({"A": 2000}, False)
+    assert {reason.code for reason in decided(*objects).reasons} == {"Misconfigured"}
+
+
+def test_what_cannot_be_read_of_a_namespace_or_a_quota_takes_the_rest_not_along():
+    space = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "default", "labels": {"a": "b", "c": ["d"]}}}
+    hard = {"apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": "h"}}
+    taken = b.taken([space, hard | {"spec": {"hard": {"pods": "0", "requests.cpu": "x"}}}])
+    assert [(one.name, one.labels) for one in taken.namespaces] == [
+        ("default", {"a": "b", "kubernetes.io/metadata.name": "default"})
+    ]
+    assert len(taken.resource_quotas) == 1
+    assert len(taken.findings) == 2
