@@ -160,6 +160,10 @@ class Capacity(Plugin):
             return f"queue {self.session.ledger.queues[queue].name}: {self.tree.problems[queue]}"
         if self.session.compat and self.tree.problems:
             return min(self.tree.problems.values())
+        above = [at for at in (*self.tree.path(queue)[-2::-1], self.tree.root) if at >= 0]
+        for known in (self.session.ledger.queues[at] for at in above):
+            if known.problem:
+                return f"queue {known.name} above it: {known.problem}"
         if not self.tree.leaf(queue):
             return f"queue {self.session.ledger.queues[queue].name} has queues below it; gangs use one of those"
         return None

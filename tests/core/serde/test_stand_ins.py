@@ -141,3 +141,18 @@ def test_what_cannot_be_read_of_a_namespace_or_a_quota_takes_the_rest_not_along(
     ]
     assert len(taken.resource_quotas) == 1
     assert len(taken.findings) == 2
+
+
+@pytest.mark.parametrize(
+    ("name", "tree", "starts"), [("p", True, 0), ("root", True, 0), ("p", False, 1), ("root", False, 1)]
+)
+def test_nothing_starts_below_a_queue_that_cannot_be_read(name, tree, starts):
+    plugins = f"[{{name: gang}}, {{name: predicates}}, {{name: capacity, enableHierarchy: {str(tree).lower()}}}]"
+    policy = parse_policy(f"actions: enqueue, allocate\ntiers:\n- plugins: {plugins}\n")
+    queues = [b.queue("root"), b.queue("p"), b.queue("a", parent="p")]
+    queues = [one | {"spec": {"weight": -1}} if one["metadata"]["name"] == name else one for one in queues]
+    objects = [b.node("n1", cpu=8), *queues, *gang("g", "", queue="a")]
+    result, _ = run_session(b.taken(objects), policy, now=b.now(10), check=True)
+    assert len(result.binds) == starts
+    told = {reason.code: reason.message for reason in result.reasons}
+    assert starts or f"queue {name} above it: spec.weight: -1 is below 1" in told["Misconfigured"]
