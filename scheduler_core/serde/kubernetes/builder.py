@@ -16,6 +16,7 @@ from scheduler_core.model.queue import Queue
 from scheduler_core.model.snapshot import Snapshot
 from scheduler_core.serde.kubernetes.catalogue import Catalogue
 from scheduler_core.serde.kubernetes.classes import Classes
+from scheduler_core.serde.kubernetes.decode import decode
 from scheduler_core.serde.kubernetes.disruption import read_disruption_budget
 from scheduler_core.serde.kubernetes.founding import FoundingRecord, read_batch_process, read_tf_job
 from scheduler_core.serde.kubernetes.gangs import OTHERS, Owners
@@ -31,20 +32,17 @@ from scheduler_core.serde.kubernetes.queue import (
     read_priority_class,
     read_queue,
     tree_findings,
-    unknown_parents,
 )
 from scheduler_core.serde.kubernetes.records import Records
 from scheduler_core.serde.kubernetes.resource_quota import read_resource_quota
 from scheduler_core.serde.kubernetes.settled import SettledPods
-from scheduler_core.serde.kubernetes.stand_ins import stand_in
+from scheduler_core.serde.kubernetes.stand_ins import node_of, stand_in
 from scheduler_core.serde.kubernetes.storage import read_claim, read_storage_class, read_volume
 from scheduler_core.serde.kubernetes.unnamed_pods import UnnamedPods
 from scheduler_core.serde.kubernetes.workload import read_annotations, read_unsized, read_workload
 
 DEFAULT_SCHEDULERS = ("tidesched", "volcano")
 _OF_GANGS = ("Pod", "PodGroup")
-# So many running pods that are not as they should be are named.
-_ODD = 20
 DUPLICATE = "duplicate_object"
 # Gangs that are looked at together while their objects come in.
 _GANGS = 16
@@ -132,8 +130,10 @@ class SnapshotBuilder:
             self.delete(kind, *_parts_of(key))
             if record is not None:
                 self._put(kind, key, record)
-                if kind == "Pod" and record.pod.node and not record.pod.finished:
+                if kind == "Pod" and record.unsized and record.pod.node and not record.pod.finished:
                     self._unreadable[key] = record.pod.node
+        elif not kind and (node := node_of(obj)):
+            self._unreadable[path] = node
         self.findings[kind, f"{key} {path}" if error.code == DUPLICATE else key if kind else path] = finding
         return finding
 
@@ -207,7 +207,7 @@ class SnapshotBuilder:
             schedulers=self.schedulers,
             latest=records.latest,
             passed_over=dict(sorted(self.passed_over.items())),
-            warnings=self._warnings(queues),
+            warnings=self._warnings(),
             findings=self._findings_of(queues),
         )
 
@@ -215,12 +215,11 @@ class SnapshotBuilder:
 
     def _kind_of(self, obj: Mapping[str, Any]) -> str | None:
         if not isinstance(obj, Mapping):
-            raise BadInput(
-                "malformed_object", f"an object is expected here, not {type(obj).__name__}", value=_plain(obj)
-            )
+            decode(obj, dict)
         kind = obj.get("kind")
         if not isinstance(kind, str) or not kind:
-            raise BadInput("malformed_object", "the object has no kind", path=".kind", value=_plain(kind))
+            hint = "add kind, for example Pod"
+            raise BadInput("malformed_object", "the object has no kind", path=".kind", value=_plain(kind), hint=hint)
         group = self._group_of(obj)
         if (known := kind_in(group, kind)) is not None:
             return known
@@ -232,9 +231,8 @@ class SnapshotBuilder:
     def _group_of(obj: Mapping[str, Any]) -> str:
         version = obj.get("apiVersion")
         if not isinstance(version, str) or not version:
-            raise BadInput(
-                "malformed_object", "the object has no apiVersion", path=".apiVersion", value=_plain(version)
-            )
+            said, hint = "the object has no apiVersion", "add apiVersion, for example v1"
+            raise BadInput("malformed_object", said, path=".apiVersion", value=_plain(version), hint=hint)
         return version.rpartition("/")[0]
 
     # --- what changed -------------------------------------------------------------------------------------------------
@@ -375,15 +373,15 @@ class SnapshotBuilder:
         found = [finding for _, finding in sorted(self.findings.items())]
         found += [
             Finding(
-                severity=Severity.ERROR, code="misconfigured", object=f"Queue {queue.name}", path="",
-                message=queue.problem, fix="docs/capacity-and-cards.md says what a queue may say",
+                severity=Severity.ERROR, code="misconfigured", object=f"Queue {queue.name}", path="spec.parent",
+                message=queue.problem, fix="another parent for one of them, or none",
             )
             for queue in queues
             if queue.problem and ("Queue", queue.name) not in self.findings
         ]  # fmt: skip
         return (*found, *tree_findings(queues))
 
-    def _warnings(self, queues: tuple[Queue, ...]) -> tuple[str, ...]:
+    def _warnings(self) -> tuple[str, ...]:
         catalogue, classes = self._catalogue, self._classes
         warnings = set(self._node_warnings)
         for name in catalogue.conflicts:
@@ -391,11 +389,6 @@ class SnapshotBuilder:
             warnings.add(f"card {name} is counted by different resources on different nodes; {used} is used")
         for name in self._records.named_classes() - classes.by_name.keys():
             warnings.add(f"PriorityClass {name} does not exist; the default value {classes.default} is used")
-        for queue in queues:
-            if queue.problem:
-                warnings.add(f"queue {queue.name}: {queue.problem}")
-        warnings.update(unknown_parents(queues))
-        warnings.update(f"pod {key}: {problem}" for key, problem in sorted(self._pods.odd.items())[:_ODD])
         return tuple(sorted(warnings))
 
 

@@ -41,6 +41,14 @@ def steps(path: str) -> list[str | int]:
     return [int(index) if index else key or quoted for key, index, quoted in _STEP.findall(text)]
 
 
+def told(error: BadInput) -> str:
+    """The error with its place in one sentence."""
+    match steps(error.path or ""):
+        case ["metadata", "annotations" | "labels" as marks, str(key)]:
+            return f"{marks[:-1]} {key}: {error.message}"
+    return f"{(error.path or '').lstrip('.')}: {error.message}".removeprefix(": ")
+
+
 def decode(obj: object, into: type[T]) -> T:
     """Convert ``obj`` into the struct type ``into``. Raises BadInput: ``malformed_object``, with the path below the
     object."""
@@ -74,7 +82,7 @@ def _in_words(what: str, value: object) -> tuple[str, str]:
         return f"the field {missing[1]} is missing", f"add {missing[1]}"
     found = _EXPECTED.match(what)
     if found is None:
-        return what, _ANY
+        return ("it is empty", "a name") if what.endswith("of length >= 1") else (what, _ANY)
     types = [part for part in found["types"].split(" | ") if part != "null"] or ["null"]
     wanted = " or ".join(_WORDS.get(part, part) for part in types)
     if found["bound"]:

@@ -15,7 +15,7 @@ from scheduler_core.serde.kubernetes.catalogue import Catalogue
 from scheduler_core.serde.kubernetes.job import JobRecord, TaskRecord
 from scheduler_core.serde.kubernetes.kinds import BATCH_JOB
 from scheduler_core.serde.kubernetes.pod import VOLCANO_BATCH, PodRecord
-from scheduler_core.serde.kubernetes.podgroup import DEFAULT_QUEUE, PodGroupRecord, read_notes
+from scheduler_core.serde.kubernetes.podgroup import DEFAULT_QUEUE, PodGroupRecord, flowing, read_notes
 from scheduler_core.serde.kubernetes.workload import WorkloadRecord
 
 # Owners right above their pods and whose annotations flow, by group and kind: how they are called here.
@@ -101,7 +101,7 @@ def group_of_job(job: JobRecord, name: str, catalogue: Catalogue, priorities: Pr
         owner_name=job.name,
         owner_uid=job.uid,
         preemptable=False if job.unreadable else said.preemptable,
-        problem=said.problem or job.problem,
+        problem=job.unreadable,
         annotations=job.annotations,
         made=True,
         card_request=said.card_request or job_cards(job, catalogue, priorities),
@@ -116,12 +116,9 @@ def group_of_pods(name: str, members: list[PodRecord], owners: Owners, prioritie
     pod, namespace = first.pod, first.pod.namespace
     owner = pod.owner
     replicas, notes, unreadable = _owner_notes(first, owners)
-    notes.update(
-        (k, v) for k, v in pod.annotations.items() if k.startswith(keys.FLOWING_PREFIX) and k not in keys.OF_THE_POD
-    )
+    notes.update((key, text) for key, text in flowing(pod.annotations).items() if key not in keys.OF_THE_POD)
     said = read_notes(notes, pod.labels)
-    least, problem = _least(first, notes)
-    problem = unreadable or problem or said.problem
+    least, problem = _least(pod, notes), unreadable or said.problem
     named = keys.GROUP_NAME in pod.annotations or keys.GROUP_NAME_VOLCANO in pod.annotations
     if named and name != group_name_of(owner, pod):
         # The author of the name was to make the PodGroup; its size is not known, so it must not start.
@@ -260,7 +257,7 @@ def _owner_notes(record: PodRecord, owners: Owners) -> tuple[int, dict[str, str]
     other = _other(record.owner.api_version, record.owner.kind)
     if other is not None:
         above = owners.others[other].get(f"{namespace}/{name}")
-        return (above.replicas, _flowing(above), above.unreadable) if above is not None else (0, {}, "")
+        return (above.replicas, dict(above.annotations), above.unreadable) if above is not None else (0, {}, "")
     if record.owner.kind != "ReplicaSet":
         return 0, {}, ""
     replica_set = owners.replica_sets.get(f"{namespace}/{name}")
@@ -269,18 +266,10 @@ def _owner_notes(record: PodRecord, owners: Owners) -> tuple[int, dict[str, str]
     notes, unreadable = dict[str, str](), ""
     for workload in (deployment, replica_set):
         if workload is not None:
-            notes |= _flowing(workload)
+            notes |= workload.annotations
             unreadable = unreadable or workload.unreadable
     known = replica_set or deployment
     return known.replicas if known else 0, notes, unreadable
-
-
-def _flowing(workload: WorkloadRecord) -> dict[str, str]:
-    return {
-        key: text
-        for key, text in workload.annotations.items()
-        if key.startswith(keys.FLOWING_PREFIX) or key == keys.GROUP_MIN_MEMBER
-    }
 
 
 def _other(api_version: str, kind: str) -> str | None:
@@ -288,16 +277,9 @@ def _other(api_version: str, kind: str) -> str | None:
     return OTHERS.get((api_version.rpartition("/")[0], kind))
 
 
-def _least(record: PodRecord, notes: dict[str, str]) -> tuple[int, str]:
-    """minMember of a made PodGroup, and what is wrong with the place that gives it."""
-    pod = record.pod
-    text, place = notes.pop(keys.GROUP_MIN_MEMBER, None), f"annotation {keys.GROUP_MIN_MEMBER}"
+def _least(pod: Pod, notes: dict[str, str]) -> int:
+    """minMember of a made PodGroup."""
+    text = notes.pop(keys.GROUP_MIN_MEMBER, None)
     if pod.labels.get(keys.POD_GROUP_LABEL) == pod.group:
-        text, place = pod.labels.get(keys.MIN_AVAILABLE_LABEL, text), f"label {keys.MIN_AVAILABLE_LABEL}"
-    if text is None:
-        return 1, ""
-    try:
-        least = int(text)
-    except ValueError:
-        least = 0
-    return (least, "") if 0 < least < 2**31 else (1, f"{place}: {text!r} is not a whole number above zero")
+        text = pod.labels.get(keys.MIN_AVAILABLE_LABEL, text)
+    return 1 if text is None else int(text)

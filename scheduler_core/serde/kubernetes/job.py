@@ -12,7 +12,7 @@ from scheduler_core.serde.kubernetes.decode import Int32, decode
 from scheduler_core.serde.kubernetes.metadata import RawMeta, RawTemplateMeta, created, namespace_of, texts
 from scheduler_core.serde.kubernetes.pod import VOLCANO_BATCH, PodRecord, read_pod
 from scheduler_core.serde.kubernetes.pod_spec import RawPodSpec
-from scheduler_core.serde.kubernetes.podgroup import DEFAULT_QUEUE, at_least
+from scheduler_core.serde.kubernetes.podgroup import DEFAULT_QUEUE, at_least, read_notes
 from scheduler_core.serde.kubernetes.products import named_products
 from scheduler_core.serde.kubernetes.quantities import card_names
 from scheduler_core.serde.kubernetes.requests import effective_request
@@ -92,7 +92,6 @@ class TaskRecord(msgspec.Struct, frozen=True):
     memory_mib: int
     devices: dict[str, int]
     names: tuple[str, ...]
-    problem: str
     products: tuple[str, ...] = ()
 
 
@@ -122,11 +121,6 @@ class JobRecord(msgspec.Struct, frozen=True):
         return sum(task.replicas for task in self.tasks)
 
     @property
-    def problem(self) -> str:
-        """Why its pods cannot be scheduled as written; empty for nothing."""
-        return self.unreadable or next((task.problem for task in self.tasks if task.problem), "")
-
-    @property
     def group_names(self) -> tuple[str, ...]:
         """Names that its PodGroup may have; the first is the one that its controller gives now."""
         return (f"{self.name}-{self.uid}", self.name) if self.uid else (self.name,)
@@ -137,7 +131,9 @@ def read_job(obj: object) -> JobRecord:
     raw = decode(obj, RawJob)
     meta, spec = raw.metadata, raw.spec or RawJobSpec()
     tasks = tuple(_task(task, i) for i, task in enumerate(spec.tasks or ()))
-    wanted = spec.min_available
+    wanted, labels, notes = spec.min_available, texts(meta.labels), texts(meta.annotations)
+    if (wrong := read_notes(notes, labels).wrong) is not None:
+        raise wrong
     phase = (raw.status.state.phase if raw.status and raw.status.state else None) or ""
     return JobRecord(
         namespace=namespace_of(meta),
@@ -154,8 +150,8 @@ def read_job(obj: object) -> JobRecord:
         evicted_policy=evicted_policy(spec),
         suspended=phase in _SUSPENDED,
         ended=phase in _ENDED,
-        labels=texts(meta.labels),
-        annotations=texts(meta.annotations),
+        labels=labels,
+        annotations=notes,
         unsupported=unsupported_in(raw),
         last_restart=_fails_next(spec, raw.status or RawJobStatus()),
         templates=_templates(obj, raw) if phase in _NOT_BEGUN else (),
@@ -221,8 +217,7 @@ def _task(task: RawTask, index: int) -> TaskRecord:
     template = task.template or RawTemplate()
     pod_spec = template.spec or RawPodSpec()
     notes = texts(template.metadata.annotations) if template.metadata else {}
-    excess: list[str] = []
-    cpu, memory, devices = effective_request(pod_spec, f"{path}.template.spec", excess)
+    cpu, memory, devices = effective_request(pod_spec, f"{path}.template.spec")
     least = task.min_available
     return TaskRecord(
         name=task.name or f"default{index}",
@@ -234,7 +229,6 @@ def _task(task: RawTask, index: int) -> TaskRecord:
         memory_mib=memory,
         devices=devices,
         names=card_names(notes[keys.CARD_NAME]) if keys.CARD_NAME in notes else (),
-        problem=next(iter(excess), ""),
         products=named_products(texts(pod_spec.node_selector), required_terms(affinity.node_affinity))
         if (affinity := pod_spec.affinity)
         else named_products(texts(pod_spec.node_selector), None),

@@ -1,9 +1,11 @@
 """``metadata`` of any object: names, times, labels, annotations, owners."""
 
 from collections.abc import Mapping
+from typing import Annotated
 
 import msgspec
 
+from scheduler_core.model.errors import BadInput
 from scheduler_core.model.pod import OwnerReference
 from scheduler_core.serde.kubernetes.decode import time_at
 
@@ -27,7 +29,7 @@ class RawOwner(msgspec.Struct, rename="camel", gc=False):
 
 
 class RawMeta(msgspec.Struct, rename="camel"):
-    name: str
+    name: Annotated[str, msgspec.Meta(min_length=1)]
     namespace: str | None = None
     uid: str = ""
     creation_timestamp: str | None = None
@@ -90,10 +92,30 @@ def parse_bool(text: str | None) -> bool | None:
     return text in _TRUE
 
 
-def bool_problem(notes: Mapping[str, str], labels: Mapping[str, str], key: str) -> str:
-    """What is wrong with a boolean annotation or label; empty where it is one, or absent."""
+def wrong_mark(key: str, text: str, is_not: str, fix: str, place: str = "annotations") -> BadInput:
+    """What to say of an annotation or a label that is not what it has to be."""
+    said = f"{text[:80]!r} is {is_not}"
+    return BadInput("bad_value", said, path=f'.metadata.{place}["{key}"]', value=text[:80], hint=fix)
+
+
+def wrong_bool(notes: Mapping[str, str], labels: Mapping[str, str], key: str) -> BadInput | None:
+    """What is wrong with a boolean annotation or label; None where it is one, or absent."""
     text = notes.get(key, labels.get(key))
     if text is None or text in _TRUE or text in _FALSE:
-        return ""
-    place = "annotation" if key in notes else "label"
-    return f"{place} {key}: {text[:80]!r} is neither true nor false"
+        return None
+    place = "annotations" if key in notes else "labels"
+    return wrong_mark(key, text, "neither true nor false", f'{key}: "true" or "false"', place)
+
+
+def whole_number(
+    marks: Mapping[str, str], key: str, bounds: tuple[int, int], wanted: str, place: str = "annotations"
+) -> int | None:
+    """The number that an annotation or a label gives, None where it is absent. Raises BadInput: ``bad_value``."""
+    text = marks.get(key)
+    try:
+        number = None if text is None else int(text)
+    except ValueError:
+        number = bounds[0] - 1
+    if text is not None and (number is None or not bounds[0] <= number <= bounds[1]):
+        raise wrong_mark(key, text, f"not {wanted}", f"{wanted}, {bounds[0]} to {bounds[1]}", place)
+    return number

@@ -13,16 +13,18 @@ from scheduler_core.serde.kubernetes.decode import decode, time_at
 from scheduler_core.serde.kubernetes.metadata import (
     RawMeta,
     RawOwner,
-    bool_problem,
     created,
     namespace_of,
     owner_of,
     owner_reference,
     parse_bool,
     texts,
+    whole_number,
+    wrong_bool,
 )
 from scheduler_core.serde.kubernetes.node import image_name
 from scheduler_core.serde.kubernetes.pod_spec import RawPodSpec
+from scheduler_core.serde.kubernetes.podgroup import MEMBERS, flowing, read_notes
 from scheduler_core.serde.kubernetes.quantities import card_names
 from scheduler_core.serde.kubernetes.relations import relations
 from scheduler_core.serde.kubernetes.requests import effective_request, whole_cpus
@@ -54,7 +56,8 @@ class PodRecord(msgspec.Struct, frozen=True):
             ``has_preemption_policy``: else its class has the say.
         devices: extended resources that it asks for, in whole units (cards are separated from the rest at build time).
         names: card types of ``volcano.sh/card.name``. share: milli-cards of ``tidesched.io/card-milli``, or 0.
-        owner: its controller with the API version. problem: why it cannot be scheduled as written.
+        owner: its controller with the API version. problem: what of it cannot be read. unsized: so that nobody can say
+            what it takes.
         job: namespace/name of the Volcano Job that owns it, where it names no PodGroup: it belongs to that of the Job.
         unsupported: path of the first field that asks for what the scheduler does not do. latest: its latest time."""
 
@@ -69,6 +72,7 @@ class PodRecord(msgspec.Struct, frozen=True):
     problem: str
     latest: float
     unsupported: str = ""
+    unsized: bool = False
 
 
 def read_pod(obj: object) -> PodRecord:
@@ -76,8 +80,7 @@ def read_pod(obj: object) -> PodRecord:
     raw = decode(obj, RawPod)
     meta, spec, status = raw.metadata, raw.spec or RawPodSpec(), raw.status or RawPodStatus()
     notes, labels = texts(meta.annotations), texts(meta.labels)
-    excess: list[str] = []
-    cpu, memory, devices = effective_request(spec, ".spec", excess)
+    cpu, memory, devices = effective_request(spec, ".spec")
     owner = owner_of(meta)
     phase = _PHASES.get(status.phase or "Pending")
     if phase is None:
@@ -88,13 +91,16 @@ def read_pod(obj: object) -> PodRecord:
     born = created(meta)
     deleted = time_at(meta.deletion_timestamp, ".metadata.deletionTimestamp")
     started = time_at(status.start_time, ".status.startTime")
-    priority, problem = _priority(spec, notes)
-    share, share_problem = _share(notes)
+    noted = whole_number(notes, keys.TASK_PRIORITY, (-(2**31), 2**31 - 1), "a whole number of 32 bits")
+    priority = spec.priority if noted is None else noted
+    share = whole_number(notes, keys.CARD_MILLI, (1, 999), "a share of one card in thousandths") or 0
     affinity, namespace = spec.affinity, namespace_of(meta)
     between = None
     if spec.topology_spread_constraints or (affinity and (affinity.pod_affinity or affinity.pod_anti_affinity)):
         own, others = (affinity.pod_affinity, affinity.pod_anti_affinity) if affinity else (None, None)
         between = relations(own, others, spec.topology_spread_constraints, namespace, labels)
+    job = "" if named_group(labels, notes) or owner is None else _job_of(owner, namespace)
+    _check_notes(notes, labels, alone=not named_group(labels, notes) and not job)
     numa = notes.get(keys.NUMA_POLICY, "")
     pod = Pod(
         namespace=namespace,
@@ -144,8 +150,8 @@ def read_pod(obj: object) -> PodRecord:
         card_names(notes[keys.CARD_NAME]) if keys.CARD_NAME in notes else (),
         share,
         owner,
-        "" if named_group(labels, notes) or owner is None else _job_of(owner, namespace),
-        problem or share_problem or next(iter(excess), "") or bool_problem(notes, labels, keys.PREEMPTABLE),
+        job,
+        "",
         max(born, deleted or 0.0, started or 0.0),
         of_pod_spec(spec) or of_marks(labels, notes),
     )
@@ -179,29 +185,14 @@ def _job_of(owner: RawOwner, namespace: str) -> str:
     return f"{namespace}/{owner.name}" if volcano else ""
 
 
-def _priority(spec: RawPodSpec, notes: Mapping[str, str]) -> tuple[int | None, str]:
-    own = notes.get(keys.TASK_PRIORITY)
-    if own is not None:
-        try:
-            value = int(own)
-        except ValueError:
-            value = 2**31
-        if -(2**31) <= value < 2**31:
-            return value, ""
-        return spec.priority, f"annotation {keys.TASK_PRIORITY}: {own!r} is not a whole number of 32 bits"
-    return spec.priority, ""
-
-
-def _share(notes: Mapping[str, str]) -> tuple[int, str]:
-    text = notes.get(keys.CARD_MILLI)
-    if text is None:
-        return 0, ""
-    problem = f"annotation {keys.CARD_MILLI}: {text!r} is not a share of one card; write thousandths of it, 1 to 999"
-    try:
-        milli = int(text)
-    except ValueError:
-        return 0, problem
-    return (milli, "") if 0 < milli < 1000 else (0, problem)
+def _check_notes(notes: Mapping[str, str], labels: Mapping[str, str], *, alone: bool) -> None:
+    """Refuse what the pod says of its gang and cannot be read. ``alone``: no PodGroup says more than it does. Raises
+    BadInput: ``bad_value``, ``bad_quantity``."""
+    wrong = read_notes(flowing(notes), labels).wrong if alone else wrong_bool(notes, labels, keys.PREEMPTABLE)
+    if wrong is not None:
+        raise wrong
+    if keys.POD_GROUP_LABEL in labels:
+        whole_number(labels, keys.MIN_AVAILABLE_LABEL, MEMBERS, "a whole number above zero", "labels")
 
 
 def _indices(text: str | None) -> tuple[int, ...]:

@@ -1,5 +1,6 @@
 """PodGroup (``scheduling.volcano.sh``), and what annotations say of a gang wherever it comes from."""
 
+import difflib
 from collections.abc import Mapping
 from typing import Any
 
@@ -10,16 +11,18 @@ from scheduler_core.model.pod import ServiceType
 from scheduler_core.model.podgroup import GangCondition, GangPhase, PodGroup
 from scheduler_core.model.resources import Amount
 from scheduler_core.serde.kubernetes import annotations as keys
-from scheduler_core.serde.kubernetes.decode import Int32, decode, parse_time, time_at
+from scheduler_core.serde.kubernetes.decode import Int32, decode, parse_time, time_at, told
 from scheduler_core.serde.kubernetes.metadata import (
     RawMeta,
     RawOwner,
-    bool_problem,
     created,
     namespace_of,
     owner_of,
     parse_bool,
     texts,
+    whole_number,
+    wrong_bool,
+    wrong_mark,
 )
 from scheduler_core.serde.kubernetes.quantities import RawResources, read_card_counts, read_resources
 from scheduler_core.serde.kubernetes.unsupported import RawTopology, of_group
@@ -28,6 +31,7 @@ from scheduler_core.serde.pointers import child
 DEFAULT_QUEUE = "default"
 _PHASES = {phase.value: phase for phase in GangPhase}
 _SERVICE_TYPES = tuple(kind.value for kind in ServiceType)
+MEMBERS = (1, 2**31 - 1)
 
 
 class RawPodGroupSpec(msgspec.Struct, rename="camel"):
@@ -68,46 +72,50 @@ class PodGroupRecord(msgspec.Struct, frozen=True):
 
 
 class GangNotes(msgspec.Struct, frozen=True):
-    """What the annotations of a gang say; ``problem`` names the first one that cannot be read."""
+    """What the annotations of a gang say; ``wrong``: the first one that cannot be read."""
 
     service_type: str = ""
     card_request: dict[str, int] = {}
     preemptable: bool | None = None
     submitted: float | None = None
-    problem: str = ""
+    wrong: BadInput | None = None
+
+    @property
+    def problem(self) -> str:
+        """That in words; empty for none."""
+        return "" if self.wrong is None else told(self.wrong)
 
 
-def read_notes(notes: Mapping[str, str], labels: Mapping[str, str], path: str = ".metadata.annotations") -> GangNotes:
-    """Read a gang's annotations. One that cannot be read makes the gang misconfigured; it does not stop the reading.
-    Raises BadInput: ``bad_quantity`` for a negative number of cards."""
-    problems: list[str] = []
+def flowing(notes: Mapping[str, str]) -> dict[str, str]:
+    """The annotations of a pod or a workload that its PodGroup gets."""
+    return {key: text for key, text in notes.items() if key.startswith(keys.FLOWING_PREFIX)}
+
+
+def read_notes(notes: Mapping[str, str], labels: Mapping[str, str]) -> GangNotes:
+    """Read a gang's annotations; one that cannot be read does not stop the reading."""
+    wrong: list[BadInput] = []
     service_type = notes.get(keys.SERVICE_TYPE, "")
     if service_type and service_type not in _SERVICE_TYPES:
-        problems.append(f"annotation {keys.SERVICE_TYPE}: {service_type!r} is not one of {', '.join(_SERVICE_TYPES)}")
+        near = difflib.get_close_matches(service_type, _SERVICE_TYPES, n=1) or _SERVICE_TYPES
+        fix = f"{keys.SERVICE_TYPE}: {' or '.join(near)}"
+        wrong.append(wrong_mark(keys.SERVICE_TYPE, service_type, f"not one of {', '.join(_SERVICE_TYPES)}", fix))
         service_type = ServiceType.UNKNOWN.value
     card_request: dict[str, int] = {}
-    if keys.CARD_REQUEST in notes:
-        try:
-            card_request = read_card_counts(notes[keys.CARD_REQUEST], child(path, keys.CARD_REQUEST))
-        except BadInput:
-            raise
-        except ValueError as error:
-            problems.append(f"annotation {keys.CARD_REQUEST}: {error}")
     submitted = None
-    if keys.SUBMITTED_AT in notes:
-        try:
+    try:
+        if keys.CARD_REQUEST in notes:
+            card_request = read_card_counts(notes[keys.CARD_REQUEST], keys.CARD_REQUEST)
+        whole_number(notes, keys.GROUP_MIN_MEMBER, MEMBERS, "a whole number above zero")
+        if keys.SUBMITTED_AT in notes:
             submitted = parse_time(notes[keys.SUBMITTED_AT])
-        except ValueError:
-            problems.append(f"annotation {keys.SUBMITTED_AT}: {notes[keys.SUBMITTED_AT]!r} is not an RFC 3339 time")
-    if wrong := bool_problem(notes, labels, keys.PREEMPTABLE):
-        problems.append(wrong)
-    return GangNotes(
-        service_type,
-        card_request,
-        parse_bool(notes.get(keys.PREEMPTABLE, labels.get(keys.PREEMPTABLE))),
-        submitted,
-        problems[0] if problems else "",
-    )
+    except BadInput as error:
+        wrong.append(error)
+    except ValueError:
+        fix = "write for example 2026-08-20T12:00:00Z"
+        wrong.append(wrong_mark(keys.SUBMITTED_AT, notes[keys.SUBMITTED_AT], "not an RFC 3339 time", fix))
+    preemptable = parse_bool(notes.get(keys.PREEMPTABLE, labels.get(keys.PREEMPTABLE)))
+    first = wrong[0] if wrong else wrong_bool(notes, labels, keys.PREEMPTABLE)
+    return GangNotes(service_type, card_request, preemptable, submitted, first)
 
 
 def read_pod_group(obj: object) -> PodGroupRecord:
@@ -116,6 +124,8 @@ def read_pod_group(obj: object) -> PodGroupRecord:
     meta, spec, status = raw.metadata, raw.spec or RawPodGroupSpec(), raw.status or RawPodGroupStatus()
     notes, labels = texts(meta.annotations), texts(meta.labels)
     said = read_notes(notes, labels)
+    if said.wrong is not None:
+        raise said.wrong
     owner = owner_of(meta)
     conditions = status.conditions or []
     times = [
@@ -123,8 +133,7 @@ def read_pod_group(obj: object) -> PodGroupRecord:
         for i, condition in enumerate(conditions)
     ]
     born = created(meta)
-    excess: list[str] = []
-    least, scalars = _min_resources(spec.min_resources, excess)
+    cpu, memory, scalars = read_resources(spec.min_resources, ".spec.minResources")
     group = PodGroup(
         namespace=namespace_of(meta),
         name=meta.name,
@@ -137,7 +146,7 @@ def read_pod_group(obj: object) -> PodGroupRecord:
             role: at_least(0, count, child(".spec.minTaskMember", role))
             for role, count in sorted((spec.min_task_member or {}).items())
         },
-        min_resources=least,
+        min_resources=Amount(cpu or 0, memory or 0) if spec.min_resources else None,
         min_scalars=scalars,
         card_request=said.card_request,
         priority_class=spec.priority_class_name or "",
@@ -151,7 +160,6 @@ def read_pod_group(obj: object) -> PodGroupRecord:
         owner_name=owner.name if owner else "",
         owner_uid=owner.uid if owner else "",
         preemptable=said.preemptable,
-        problem=said.problem or next(iter(excess), ""),
         unsupported=of_group(spec.network_topology, spec.sub_group_policy),
         annotations=notes,
     )
@@ -163,13 +171,6 @@ def at_least(lowest: int, value: int, path: str) -> int:
     if value < lowest:
         raise BadInput("bad_value", f"{value} is below {lowest}", path=path, value=value, hint=f"{lowest} or more")
     return value
-
-
-def _min_resources(raw: RawResources | None, excess: list[str]) -> tuple[Amount | None, dict[str, int]]:
-    if not raw:
-        return None, {}
-    cpu, memory, scalars = read_resources(raw, ".spec.minResources", excess=excess)
-    return Amount(cpu or 0, memory or 0), scalars
 
 
 def _phase(text: str | None) -> GangPhase:

@@ -137,9 +137,17 @@ def read_volume_limits(values: Mapping[str, RawQuantity | None] | None, path: st
     return found
 
 
-def read_card_counts(text: str, path: str) -> dict[str, int]:
-    """``{"NVIDIA-H200": 8, "A|B": 0.5}`` to milli-cards by card name. Raises ValueError: not such a JSON object; the
-    text says what would be right. BadInput: ``bad_quantity`` for a negative count."""
+def read_card_counts(text: str, key: str) -> dict[str, int]:
+    """``{"NVIDIA-H200": 8, "A|B": 0.5}`` to milli-cards by card name. ``key``: of the annotation. Raises BadInput:
+    ``bad_quantity``."""
+    try:
+        return _card_counts(text)
+    except ValueError as error:
+        path, hint = child(".metadata.annotations", key), f"{key}: '{{\"NVIDIA-H200\": 8}}'"
+        raise BadInput("bad_quantity", str(error), path=path, value=_head(text), hint=hint) from None
+
+
+def _card_counts(text: str) -> dict[str, int]:
     try:
         document = json.loads(text, object_pairs_hook=_once)
     except json.JSONDecodeError as error:
@@ -147,7 +155,7 @@ def read_card_counts(text: str, path: str) -> dict[str, int]:
     except RecursionError:
         raise ValueError(f"{_head(text)!r} is nested too deeply") from None
     if not isinstance(document, dict):
-        raise ValueError(f'{_head(text)!r} is not a JSON object; write for example {{"NVIDIA-H200": 8}}')
+        raise ValueError(f"{_head(text)!r} is not a JSON object")
     cards: dict[str, int] = {}
     for name, count in document.items():
         if not name.isprintable():
@@ -155,12 +163,7 @@ def read_card_counts(text: str, path: str) -> dict[str, int]:
         if isinstance(count, bool) or not isinstance(count, int | float) or not math.isfinite(count):
             raise ValueError(f"{name}: {count!r} is not a number of cards")
         if count < 0:
-            raise BadInput(
-                "bad_quantity",
-                f"{name}: {count!r} is negative; a number of cards is zero or more",
-                path=path,
-                value=count,
-            )
+            raise ValueError(f"{name}: {count!r} is negative; a number of cards is zero or more")
         if count > MAX_CARDS:
             raise ValueError(f"{name}: {count!r} is larger than the largest number that is counted ({MAX_CARDS})")
         milli = round(count * MILLI)

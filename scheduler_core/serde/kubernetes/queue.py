@@ -10,7 +10,7 @@ from scheduler_core.model.pod import ServiceType
 from scheduler_core.model.queue import NodeGroups, PriorityClass, Queue, QueueState
 from scheduler_core.serde.kubernetes import annotations as keys
 from scheduler_core.serde.kubernetes.decode import Int32, decode
-from scheduler_core.serde.kubernetes.metadata import RawMeta, created, texts
+from scheduler_core.serde.kubernetes.metadata import RawMeta, created, texts, wrong_mark
 from scheduler_core.serde.kubernetes.podgroup import at_least
 from scheduler_core.serde.kubernetes.quantities import RawResources, read_card_counts, read_resources
 from scheduler_core.serde.pointers import child
@@ -75,14 +75,14 @@ def read_queue(obj: object) -> Queue:
         raise BadInput(
             "bad_value", f"{weight} is above {MAX_WEIGHT}", path=".spec.weight", value=weight, hint=f"1 to {MAX_WEIGHT}"
         )
-    cpu, memory, scalars = _read(spec.capability, ".spec.capability")
-    quota, problem = _card_quota(notes)
+    # Scalars in thousandths; a ceiling beyond the largest amount is out of reach just the same.
+    cpu, memory, scalars = read_resources(
+        spec.capability, ".spec.capability", capacity=True, thousandths=True, excess=[]
+    )
     service_type = notes.get(keys.OWN_SERVICE_TYPE, "")
     if service_type and service_type not in _SERVICE_TYPES:
-        problem = problem or (
-            f"annotation {keys.OWN_SERVICE_TYPE}: {service_type!r} is not one of {', '.join(_SERVICE_TYPES)}"
-        )
-        service_type = ""
+        known = f"one of {', '.join(_SERVICE_TYPES)}"
+        raise wrong_mark(keys.OWN_SERVICE_TYPE, service_type, f"not {known}", known)
     return Queue(
         name=raw.metadata.name,
         uid=raw.metadata.uid,
@@ -93,7 +93,7 @@ def read_queue(obj: object) -> Queue:
         state=_STATES.get(status.state, QueueState.UNKNOWN) if status.state else QueueState.OPEN,
         cpu_milli=cpu,
         memory_mib=memory,
-        card_quota=quota,
+        card_quota=read_card_counts(notes[keys.CARD_QUOTA], keys.CARD_QUOTA) if keys.CARD_QUOTA in notes else None,
         scalars=scalars,
         deserved=_flat(spec.deserved, ".spec.deserved"),
         guarantee=_flat(spec.guarantee.resource if spec.guarantee else None, ".spec.guarantee.resource"),
@@ -101,7 +101,6 @@ def read_queue(obj: object) -> Queue:
         service_type=service_type,
         namespaces=_namespaces(notes),
         node_groups=_node_groups(spec.affinity),
-        problem=problem,
         annotations=notes,
     )
 
@@ -115,19 +114,6 @@ def read_priority_class(obj: object) -> PriorityClass:
         global_default=bool(raw.global_default),
         preemption_policy=raw.preemption_policy or "PreemptLowerPriority",
     )
-
-
-def _card_quota(notes: Mapping[str, str]) -> tuple[dict[str, int] | None, str]:
-    text = notes.get(keys.CARD_QUOTA)
-    if text is None:
-        return None, ""
-    try:
-        return read_card_counts(text, child(".metadata.annotations", keys.CARD_QUOTA)), ""
-    except BadInput:
-        raise
-    except ValueError as error:
-        # A queue whose quota cannot be read may use no card; its gangs wait with the reason.
-        return {}, f"annotation {keys.CARD_QUOTA}: {error}"
 
 
 def _node_groups(raw: RawQueueAffinity | None) -> NodeGroups | None:
@@ -147,13 +133,8 @@ def _namespaces(notes: Mapping[str, str]) -> tuple[str, ...] | None:
     return None if text is None else tuple(sorted({part.strip() for part in text.split(",")} - {""}))
 
 
-def _read(raw: RawResources | None, path: str) -> tuple[int | None, int | None, dict[str, int]]:
-    """Scalars in thousandths; an amount beyond the largest one is out of reach just the same."""
-    return read_resources(raw, path, capacity=True, thousandths=True, excess=[])
-
-
 def _flat(raw: RawResources | None, path: str) -> dict[str, int]:
-    cpu, memory, scalars = _read(raw, path)
+    cpu, memory, scalars = read_resources(raw, path, capacity=True, thousandths=True)
     amounts = {} if cpu is None else {"cpu": cpu}
     if memory is not None:
         amounts["memory"] = memory
@@ -161,11 +142,19 @@ def _flat(raw: RawResources | None, path: str) -> dict[str, int]:
 
 
 def tree_findings(queues: Iterable[Queue]) -> list[Finding]:
-    """What queues name above their parents, which a policy with a tree cuts there."""
+    """What queues say of their parents that a policy with a tree cannot do, or cuts."""
     by_name = {queue.name: queue for queue in queues}
     found = []
     for name, queue in sorted(by_name.items()):
         parent = by_name.get(queue.parent)
+        if parent is None and queue.parent not in ("", ROOT_QUEUE):
+            found.append(
+                Finding(
+                    severity=Severity.WARNING, code="unknown_parent", object=f"Queue {name}", path="spec.parent",
+                    message=f"its parent queue {queue.parent} does not exist; with enableHierarchy its gangs wait",
+                    fix="the name of a queue, or no parent",
+                )
+            )  # fmt: skip
         if parent is None:
             continue
         for field, own, above in (
@@ -193,16 +182,6 @@ def _ceiling(queue: Queue) -> dict[str, int]:
     return {**queue.scalars, **{resource: most for resource, most in named.items() if most}}
 
 
-def unknown_parents(queues: Iterable[Queue]) -> list[str]:
-    """A sentence for each queue whose parent is neither a queue nor the root; only policies with a tree look at it."""
-    parents = {queue.name: queue.parent for queue in queues}
-    return [
-        f"queue {name}: its parent queue {parent} does not exist"
-        for name, parent in sorted(parents.items())
-        if parent and parent != ROOT_QUEUE and parent not in parents
-    ]
-
-
 def parent_cycle(queues: Iterable[Queue]) -> tuple[str, ...]:
     """The names along one cycle of parents, starting at the smallest name, or nothing."""
     parents = {queue.name: queue.parent for queue in queues}
@@ -210,7 +189,7 @@ def parent_cycle(queues: Iterable[Queue]) -> tuple[str, ...]:
     for name in sorted(parents):
         walk: dict[str, None] = {}
         at = name
-        while at in parents and at not in cleared:
+        while at and at in parents and at not in cleared:
             if at in walk:
                 cycle = list(walk)[list(walk).index(at) :]
                 first = cycle.index(min(cycle))

@@ -2,10 +2,12 @@
 
 import msgspec
 
+from scheduler_core.model.errors import BadInput
 from scheduler_core.model.resource_quota import ResourceQuota
 from scheduler_core.serde.kubernetes.decode import decode
 from scheduler_core.serde.kubernetes.metadata import RawMeta, namespace_of
 from scheduler_core.serde.kubernetes.quantities import RawQuantity, RawResources, read_pod_limit, read_resources
+from scheduler_core.serde.pointers import child
 
 _PODS = ("pods", "count/pods")
 
@@ -81,7 +83,11 @@ def _amount(name: str, value: RawQuantity, path: str, *, capacity: bool) -> tupl
     if name in _PODS:
         return "pods", read_pod_limit({"pods": value}, path)
     plain = name.removeprefix("requests.")
-    cpu, memory, scalars = read_resources({plain: value}, path, capacity=capacity, excess=[])
+    try:
+        cpu, memory, scalars = read_resources({plain: value}, path, capacity=capacity, excess=[])
+    except BadInput as error:
+        error.path = child(path, name)
+        raise
     if plain in ("cpu", "memory"):
         return plain, cpu if plain == "cpu" else memory
     return plain, scalars.get(plain)

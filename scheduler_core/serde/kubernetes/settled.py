@@ -35,8 +35,6 @@ class SettledPods:
         self._touched: dict[str, None] = {}
         self._journal: Journal[Pod] = Journal()
         self._likenesses = Likenesses()
-        # Of pods that have a node, so that no reason names it: what is wrong with them as written.
-        self.odd: dict[str, str] = {}
 
     def edition(self) -> Edition[Pod]:
         """All pods, by name."""
@@ -51,14 +49,11 @@ class SettledPods:
             del members[key]
             if not members:
                 del self._members[before.gang]
-        self.odd.pop(key, None)
         if record is None:
             if before is not None:
                 self._journal.note(key, None)
             return
         pod, problem = settle(record, catalogue, classes, self._ours)
-        if record.problem and pod.node and not pod.finished:
-            self.odd[key] = record.problem
         if before is not None and before.pod == pod:
             pod, gang = before.pod, before.gang
         else:

@@ -205,7 +205,8 @@ def _bytes(values: RawResources | None, path: str, *, up: bool) -> int:
     try:
         amount = parse_quantity(value)
     except ValueError as error:
-        raise BadInput("bad_quantity", str(error), path=child(path, "storage"), value=value) from None
+        hint = "write for example 10Gi"
+        raise BadInput("bad_quantity", str(error), path=child(path, "storage"), value=value, hint=hint) from None
     if amount >= _TOO_LARGE:
         said = f"{str(value)[:80]!r} is more than the largest amount that is counted, 8Ei"
         raise BadInput("bad_quantity", said, path=child(path, "storage"), value=value, hint="a smaller amount")

@@ -2,9 +2,10 @@
 
 import msgspec
 
+from scheduler_core.serde.kubernetes import annotations as keys
 from scheduler_core.serde.kubernetes.decode import Int32, decode
 from scheduler_core.serde.kubernetes.metadata import RawMeta, namespace_of, owner_of, texts
-from scheduler_core.serde.kubernetes.podgroup import at_least
+from scheduler_core.serde.kubernetes.podgroup import at_least, flowing, read_notes
 
 
 class RawWorkloadSpec(msgspec.Struct):
@@ -45,7 +46,7 @@ def read_workload(obj: object) -> WorkloadRecord:
         meta.uid,
         at_least(0, 1 if spec.replicas is None else spec.replicas, ".spec.replicas"),
         owner.name if owner else "",
-        texts(meta.annotations),
+        _flowing(meta),
     )
 
 
@@ -53,7 +54,16 @@ def read_unsized(obj: object) -> WorkloadRecord:
     """Decode one workload that does not say how many pods it wants at a time (DaemonSet, batch Job). Raises BadInput:
     with the path below the object."""
     meta = decode(obj, RawNamed).metadata
-    return WorkloadRecord(namespace_of(meta), meta.name, meta.uid, 0, "", texts(meta.annotations))
+    return WorkloadRecord(namespace_of(meta), meta.name, meta.uid, 0, "", _flowing(meta))
+
+
+def _flowing(meta: RawMeta) -> dict[str, str]:
+    notes = texts(meta.annotations)
+    least = notes.get(keys.GROUP_MIN_MEMBER)
+    notes = flowing(notes) | ({} if least is None else {keys.GROUP_MIN_MEMBER: least})
+    if (wrong := read_notes(notes, {}).wrong) is not None:
+        raise wrong
+    return notes
 
 
 def read_annotations(obj: object) -> dict[str, str]:

@@ -2,12 +2,12 @@
 
 from collections.abc import Iterator
 
-from scheduler_core.model.errors import BadInput
 from scheduler_core.model.finding import Finding, Severity
 from scheduler_core.model.resources import MILLI
 from scheduler_core.serde.kubernetes import annotations as keys
 from scheduler_core.serde.kubernetes.catalogue import WHOLE_CARD
-from scheduler_core.serde.kubernetes.quantities import GPU_MARKS, card_names, read_card_counts
+from scheduler_core.serde.kubernetes.podgroup import read_notes
+from scheduler_core.serde.kubernetes.quantities import GPU_MARKS, card_names
 from scheduler_core.serde.lint.documents import Template, Workload
 
 
@@ -81,14 +81,8 @@ def _named(
 
 
 def _card_request(workload: Workload) -> Iterator[Finding]:
-    text = workload.annotations.get(keys.CARD_REQUEST)
-    if text is None:
-        return
-    path = f"metadata.annotations[{keys.CARD_REQUEST!r}]"
-    try:
-        counts = read_card_counts(text, path)
-    except (ValueError, BadInput) as error:
-        yield _error(workload, "bad-card-request", path, str(error), f"{keys.CARD_REQUEST}: '{{\"NVIDIA-H200\": 8}}'")
+    counts = read_notes(workload.annotations, {}).card_request
+    if not counts:
         return
     asked: dict[str, int] = {}
     for template in workload.templates:
@@ -101,7 +95,7 @@ def _card_request(workload: Workload) -> Iterator[Finding]:
             severity=Severity.WARNING,
             code="card-request-differs",
             object=workload.name,
-            path=path,
+            path=f"metadata.annotations[{keys.CARD_REQUEST!r}]",
             message=f"asks admission for {_shown(counts)}, while its pods ask for {_shown(asked)}; "
             "as soon as a pod exists only the pods count",
             fix=f"{keys.CARD_REQUEST}: '{_shown(asked)}'",

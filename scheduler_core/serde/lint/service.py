@@ -1,26 +1,22 @@
 """What a workload is for, who may take it, and where its annotations arrive."""
 
-import difflib
 from collections.abc import Iterator
 
-from scheduler_core.model.finding import Finding, Severity
-from scheduler_core.model.pod import ServiceType
+from scheduler_core.model.finding import Finding, Severity, unreadable
 from scheduler_core.serde.kubernetes import annotations as keys
 from scheduler_core.serde.kubernetes.builder import DEFAULT_SCHEDULERS
 from scheduler_core.serde.kubernetes.job import VOLCANO_SCHEDULER
+from scheduler_core.serde.kubernetes.podgroup import flowing, read_notes
 from scheduler_core.serde.lint.documents import Template, Workload
-
-_TYPES = ("inference", "training")
-_KNOWN_TYPES = ("", *(kind.value for kind in ServiceType))
 
 
 def lint_service(workload: Workload) -> Iterator[Finding]:
-    yield from _service_type(workload, workload.annotations.get(keys.SERVICE_TYPE), _note(keys.SERVICE_TYPE))
-    if not workload.is_volcano_job and workload.kind != "Pod":
-        for template in workload.templates:
-            path = template.at(_note(keys.SERVICE_TYPE))
-            yield from _service_type(workload, template.annotations.get(keys.SERVICE_TYPE), path)
     for template in workload.templates:
+        # Of a Job's template they do not reach the PodGroup.
+        wrong = None if workload.is_volcano_job else read_notes(flowing(template.annotations), template.labels).wrong
+        if wrong is not None and template.path:
+            wrong.path = template.at((wrong.path or "").lstrip("."))
+            yield unreadable(wrong, workload.name)
         yield from _protection(workload, template)
         yield from _scheduler(workload, template)
     if workload.is_volcano_job and not workload.spec.get("schedulerName"):
@@ -43,20 +39,6 @@ def lint_service(workload: Workload) -> Iterator[Finding]:
             message="the job names no queue and goes to queue default, which as a rule has no card quota",
             fix="name the queue that pays for it",
         )
-
-
-def _service_type(workload: Workload, said: str | None, path: str) -> Iterator[Finding]:
-    if said is None or said in _KNOWN_TYPES:
-        return
-    near = difflib.get_close_matches(said, _TYPES, n=1)
-    yield Finding(
-        severity=Severity.ERROR,
-        code="unknown-service-type",
-        object=workload.name,
-        path=path,
-        message=f"{keys.SERVICE_TYPE} is {said!r}, no service type: the gang is Misconfigured and never starts",
-        fix=f"{keys.SERVICE_TYPE}: {near[0] if near else ' or '.join(_TYPES)}",
-    )
 
 
 def _protection(workload: Workload, template: Template) -> Iterator[Finding]:
@@ -118,7 +100,3 @@ def _queue(workload: Workload) -> Iterator[Finding]:
         message="the pods name no queue: they go to that of their namespace, else to queue default",
         fix=f"{keys.QUEUE_NAME}: <queue>",
     )
-
-
-def _note(key: str) -> str:
-    return f"metadata.annotations[{key!r}]"

@@ -12,7 +12,6 @@ from scheduler_core.serde.kubernetes.decode import decode
 from scheduler_core.serde.kubernetes.job import RawJob, unsupported_in
 from scheduler_core.serde.kubernetes.pod_spec import RawPodSpec
 from scheduler_core.serde.kubernetes.podgroup import read_pod_group
-from scheduler_core.serde.kubernetes.quantities import read_card_counts
 from scheduler_core.serde.kubernetes.unsupported import of_marks, of_pod_spec
 from scheduler_core.serde.lint.cards import lint_cards
 from scheduler_core.serde.lint.documents import Workload, mapping, objects, texts, workload_of
@@ -61,21 +60,12 @@ def lint_queue(document: Mapping[str, Any], name: str) -> Iterator[Finding]:
     """Its card quota, and what the tide does with it."""
     notes = texts(mapping(document.get("metadata")).get("annotations"))
     spec = mapping(document.get("spec"))
-    path = f"metadata.annotations[{keys.CARD_QUOTA!r}]"
     if keys.CARD_QUOTA not in notes:
         yield Finding(
             severity=Severity.INFO, code="no-card-quota", object=name, path="metadata.annotations",
             message="the queue has no card quota: pods that name their card get none of it",
             fix=f"{keys.CARD_QUOTA}: '{{\"<card type>\": <how many>}}'",
         )  # fmt: skip
-    else:
-        try:
-            read_card_counts(notes[keys.CARD_QUOTA], path)
-        except (ValueError, BadInput) as error:
-            yield Finding(
-                severity=Severity.ERROR, code="bad-card-quota", object=name, path=path, message=str(error),
-                fix=f"{keys.CARD_QUOTA}: '{{\"NVIDIA-H200\": 8}}'",
-            )  # fmt: skip
     kind, reclaimable = notes.get(keys.OWN_SERVICE_TYPE, ""), spec.get("reclaimable")
     if kind == "inference" and reclaimable is not False:
         yield Finding(

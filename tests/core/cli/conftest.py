@@ -40,7 +40,7 @@ def decided(tmp_path, capsys):
         assert status == 0, err
         found = Decided(json.loads(out), err)
         if naive:
-            theirs = decide(b.snapshot(listing["items"]), now=b.now(now), policy=parse_policy(policy))
+            theirs = decide(b.taken(listing["items"]), now=b.now(now), policy=parse_policy(policy))
             placed = {pod.removeprefix("default/"): place[0] for pod, place in theirs["binds"].items()}
             assert found.binds == placed
             assert found.evictions == [pod.removeprefix("default/") for pod, _ in theirs["evictions"]]

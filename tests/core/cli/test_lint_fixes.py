@@ -51,10 +51,10 @@ def service(**notes):
 
 NOTES, OF_POD = ("metadata", "annotations"), ("spec", "template", "metadata", "annotations")
 CASES = [
-    ("unknown-service-type", job(annotations={"volcano.sh/service.type": "trainning"}), NOTES),
-    ("unknown-service-type", service(**{"volcano.sh/service.type": "inferrence"}), OF_POD),
+    ("bad_value", job(annotations={"volcano.sh/service.type": "trainning"}), NOTES),
+    ("bad_value", service(**{"volcano.sh/service.type": "inferrence"}), OF_POD),
     ("card-request-differs", job(annotations={"volcano.sh/card.request": json.dumps({CARD: 1})}), NOTES),
-    ("bad-card-request", job(annotations={"volcano.sh/card.request": "two"}), NOTES),
+    ("bad_quantity", job(annotations={"volcano.sh/card.request": "two"}), NOTES),
     ("gang-not-whole", job(minAvailable=1), ("spec",)),
     ("gang-not-whole", job(minAvailable=0), ("spec",)),
     ("gang-never-complete", job(minAvailable=3), ("spec",)),
@@ -65,7 +65,7 @@ CASES = [
     ("inference-not-protected", service(**{"volcano.sh/preemptable": None}), OF_POD),
     ("no-queue", service(**{"scheduling.volcano.sh/queue-name": None}), OF_POD),
     ("no-card-quota", b.queue("q"), NOTES),
-    ("bad-card-quota", b.queue("q", annotations={"volcano.sh/card.quota": "8"}), NOTES),
+    ("bad_quantity", b.queue("q", annotations={"volcano.sh/card.quota": "8"}), NOTES),
     ("inference-reclaimable", b.queue("q", {CARD: 1}, service_type="inference"), ("spec",)),
     ("training-not-reclaimable", b.queue("q", {CARD: 1}, service_type="training", reclaimable=False), ("spec",)),
 ]
@@ -111,7 +111,7 @@ def test_the_fix_helps(command, code, body, path):
 def test_lint_and_run_agree_on_a_service_type(command):
     body = job(annotations={"volcano.sh/service.type": "trainning"})
     _, out, _ = command("lint", "--workload", "w", "--output", "json", w=body)
-    assert "Misconfigured" in out
+    assert [finding["severity"] for finding in json.loads(out)] == ["error"]
     _, out, _ = command("run", "--snapshot", "s", "--conf", "p", "--output", "json", s=b.listing(*OBJECTS, body),
                         p=FOUNDING_POLICY)  # fmt: skip
     assert [reason["code"] for reason in json.loads(out)["reasons"]] == ["Misconfigured"]

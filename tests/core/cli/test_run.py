@@ -175,7 +175,7 @@ class TestBadInput:
         [
             ([queue("q", cpu="-4")], "spec.capability.cpu"),
             ([queue("q", {CARD: -8})], 'metadata.annotations["volcano.sh/card.quota"]'),
-            ([queue("q", parent="q")], ""),
+            ([queue("q", parent="q")], "spec.parent"),
         ],
     )
     def test_an_object_that_cannot_be_read_is_a_finding(self, folder, objects, path):

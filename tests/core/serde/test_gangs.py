@@ -6,6 +6,7 @@ from scheduler_core.model.errors import BadInput
 from scheduler_core.model.podgroup import EvictedPolicy, GangPhase
 from scheduler_core.model.resources import Amount
 from scheduler_core.serde.kubernetes.builder import SnapshotBuilder
+from tests import builders as b
 from tests.builders import (
     job,
     node,
@@ -24,7 +25,7 @@ H200 = node("h", "NVIDIA-H200", 8)
 
 
 def gangs(*objects):
-    return {group.key: group for group in snapshot(*objects).pod_groups}
+    return {group.key: group for group in b.taken(b.listing(*objects)["items"]).pod_groups}
 
 
 def workload(kind, name, *, annotations=None, replicas=3, owner=None):
@@ -241,7 +242,7 @@ class TestMade:
         def revisions(**notes):
             notes = {key.replace("__", "/"): text for key, text in notes.items()}
             body = workload("StatefulSet", "w", replicas=3, annotations=notes)
-            builder.upsert({**body, "apiVersion": "apps/v1"})
+            builder.take({**body, "apiVersion": "apps/v1"})
             standing = builder.build().pod_groups[0]
             assert (standing.min_member, standing.replicas, standing.made) == (1, 3, False)
             return builder.revisions()

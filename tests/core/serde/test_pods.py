@@ -5,19 +5,18 @@ import pytest
 from scheduler_core.model.cards import CardRequest
 from scheduler_core.model.errors import BadInput
 from scheduler_core.model.pod import PodPhase
+from tests import builders as b
 from tests.builders import at, node, owned_by, pod, pod_group, priority_class, queue, snapshot
 
 H200, V100 = node("h", "NVIDIA-H200", 8), node("v", "Tesla-V100", 8)
 
 
 def the_pod(body, *others):
-    taken = snapshot(body, *others)
-    return taken.pods[0]
+    return b.taken(b.listing(body, *others)["items"]).pods[0]
 
 
 def problem_of(body, *others):
-    taken = snapshot(body, *others)
-    return taken.pod_groups[0].problem
+    return b.taken(b.listing(body, *others)["items"]).pod_groups[0].problem
 
 
 def containers(*specs):

@@ -5,11 +5,12 @@ import pytest
 from scheduler_core.model.errors import BadInput
 from scheduler_core.model.queue import QueueState
 from scheduler_core.serde.kubernetes import SnapshotBuilder
+from tests import builders as b
 from tests.builders import pod_group, queue, snapshot
 
 
 def only(body):
-    return next(q for q in snapshot(body).queues if q.name != "default")
+    return next(q for q in b.taken([body]).queues if q.name != "default")
 
 
 def test_quota_is_counted_in_thousandths_of_a_card():
@@ -30,22 +31,23 @@ def test_absent_cpu_and_memory_are_no_limit():
 def test_a_card_that_stands_there_twice_is_not_guessed_at(text):
     body = queue("q")
     body["metadata"]["annotations"]["volcano.sh/card.quota"] = text
-    broken = snapshot(body).queues[1]
-    assert "is there twice" in broken.problem
-    assert snapshot(body).warnings == (f"queue q: {broken.problem}",)
+    assert "is there twice" in only(body).problem
+    (found,) = b.taken([body]).findings
+    assert (found.object, found.path) == ("Queue q", 'metadata.annotations["volcano.sh/card.quota"]')
 
 
 @pytest.mark.parametrize(
     "text", ["{", "[]", '{"A": "many"}', '{"A": true}', '{"A": 0.0001}', '{"A": 1e30}', '{"A": NaN}']
 )
-def test_a_quota_that_cannot_be_read_allows_no_card_and_says_why(text):
+def test_a_quota_that_cannot_be_read_lets_no_gang_start_and_says_why(text):
     body = queue("q")
     body["metadata"]["annotations"]["volcano.sh/card.quota"] = text
-    taken = snapshot(body)
-    broken = taken.queues[1]
-    assert broken.card_quota == {}
+    broken = only(body)
     assert broken.problem.startswith("annotation volcano.sh/card.quota: ")
-    assert taken.warnings == (f"queue q: {broken.problem}",)
+    (found,) = b.taken([body]).findings
+    assert (found.object, found.path) == ("Queue q", 'metadata.annotations["volcano.sh/card.quota"]')
+    assert "NVIDIA-H200" in found.fix
+    assert b.taken([body]).warnings == ()
 
 
 def test_a_negative_quota_is_an_error_with_its_place():
@@ -101,9 +103,9 @@ def test_a_service_type_that_is_none_is_a_problem():
 class TestParents:
     def test_a_cycle_names_its_queues(self):
         taken = snapshot(queue("z", parent="a"), queue("a", parent="m"), queue("m", parent="a"))
-        assert [(f.object, "a -> m -> a" in f.message) for f in taken.findings] == [
-            ("Queue a", True),
-            ("Queue m", True),
+        assert [(f.object, f.path, "a -> m -> a" in f.message) for f in taken.findings] == [
+            ("Queue a", "spec.parent", True),
+            ("Queue m", "spec.parent", True),
         ]
 
     def test_a_queue_that_is_its_own_parent(self):
@@ -120,7 +122,10 @@ class TestParents:
 
     def test_a_parent_that_does_not_exist_is_told(self):
         taken = snapshot(queue("a", parent="nowhere"), queue("b", parent="root"), queue("c", parent="b"))
-        assert taken.warnings == ("queue a: its parent queue nowhere does not exist",)
+        (found,) = taken.findings
+        assert (found.severity, found.object, found.path) == ("warning", "Queue a", "spec.parent")
+        assert "nowhere does not exist" in found.message
+        assert taken.warnings == ()
         assert [q.problem for q in taken.queues] == ["", "", "", ""]
 
     def test_a_live_cluster_goes_on_without_the_queues_of_the_cycle(self):

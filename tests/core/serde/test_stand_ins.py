@@ -156,3 +156,97 @@ def test_nothing_starts_below_a_queue_that_cannot_be_read(name, tree, starts):
     assert len(result.binds) == starts
     told = {reason.code: reason.message for reason in result.reasons}
     assert starts or f"queue {name} above it: spec.weight: -1 is below 1" in told["Misconfigured"]
+
+
+@pytest.mark.parametrize(
+    "body", [b.node("n"), b.queue("q"), b.pod_group("g", "q"), b.pod("p", node="n1"), b.job("j", "q", 1)]
+)
+def test_an_object_with_an_empty_name_is_left_aside_and_told(body):
+    nameless = {**body, "metadata": {**body["metadata"], "name": ""}}
+    taken = b.taken([b.node("n1", cpu=8), nameless])
+    (found,) = taken.findings
+    assert (found.object, found.path, bool(found.fix)) == ("items[1]", "metadata.name", True)
+    assert (len(taken.pods), len(taken.pod_groups), [queue.name for queue in taken.queues]) == (0, 0, ["default"])
+    assert [node.pods for node in taken.nodes] == [0 if body["kind"] == "Pod" else 110]
+
+
+ROOM = (b.queue("org", parent="root"), b.queue("b", parent="root"), *gang("g", "", queue="b"))
+
+
+@pytest.mark.parametrize("field", ["deserved", "guarantee"])
+@pytest.mark.parametrize("amount", [{"cpu": "10Ei"}, {"cpu": "1e400"}, {"nvidia.com/gpu": "10Ei"}])
+@pytest.mark.parametrize("plugin", ["proportion", "capacity"])
+def test_what_a_queue_can_never_be_given_stops_no_other_queue(field, amount, plugin):
+    policy = parse_policy(
+        f"actions: enqueue, allocate\ntiers:\n- plugins: [{{name: gang}}, {{name: predicates}}, {{name: {plugin}}}]\n"
+    )
+    wrong = b.queue("wrong", **{field: amount})
+    objects = [b.node("n1", cpu=16), *ROOM, wrong, *gang("w", "", queue="wrong")]
+    result, _ = run_session(b.taken(objects), policy, now=b.now(10), check=True)
+    assert [bind.pod for bind in result.binds] == ["default/g-0"]
+    assert {reason.podgroup: reason.code for reason in result.reasons} == {"default/w": "Misconfigured"}
+    (found,) = result.findings
+    assert (found.object, found.path.startswith(f"spec.{field}")) == ("Queue wrong", True)
+
+
+@pytest.mark.parametrize(
+    ("annotation", "text", "closed"),
+    [
+        ("volcano.sh/preemptable", "maybe", False),
+        ("volcano.sh/service.type", "neither", False),
+        ("volcano.sh/task-priority", "first", False),
+        ("tidesched.io/card-milli", "lots", True),
+    ],
+)
+def test_an_annotation_of_a_pod_that_runs_is_told_and_closes_its_node_where_it_says_what_it_takes(
+    annotation, text, closed
+):
+    taken = b.taken([b.node("n1", cpu=8), b.pod("r", cpu=6, node="n1", annotations={annotation: text})])
+    (found,) = taken.findings
+    assert (found.object, found.path) == ("Pod default/r", f'metadata.annotations["{annotation}"]')
+    assert (text in found.message, bool(found.fix)) == (True, True)
+    assert [(node.pods == 0) for node in taken.nodes] == [closed]
+    assert [pod.cpu_milli for pod in taken.pods] == [0 if closed else 6000]
+
+
+@pytest.mark.parametrize("kind", ["PodGroup", "Job", "StatefulSet"])
+def test_what_a_workload_says_of_its_gang_is_told_of_the_workload(kind):
+    notes = {"volcano.sh/preemptable": "maybe"}
+    owner = {"apiVersion": "apps/v1", "kind": "StatefulSet", "name": "w", "uid": "u", "controller": True}
+    body = {
+        "PodGroup": b.pod_group("w", "default", annotations=notes),
+        "Job": b.job("w", "default", 1, annotations=notes),
+        "StatefulSet": {"apiVersion": "apps/v1", "kind": kind, "metadata": {"name": "w", "annotations": notes}},
+    }[kind]
+    taken = b.taken([body, b.pod("p", owner=owner)] if kind == "StatefulSet" else [body])
+    (found,) = taken.findings
+    assert (found.object, found.path) == (f"{kind} default/w", 'metadata.annotations["volcano.sh/preemptable"]')
+    assert ["'maybe' is neither true nor false" in group.problem for group in taken.pod_groups] == [True]
+
+
+@pytest.mark.parametrize(
+    ("kind", "field", "value"), [("PersistentVolume", "nodeAffinity", "z9"), ("PersistentVolumeClaim", "resources", 5)]
+)
+def test_a_volume_or_claim_that_cannot_be_read_is_nowhere(kind, field, value):
+    volume = {"apiVersion": "v1", "kind": "PersistentVolume", "metadata": {"name": "v"}, "spec": {}}
+    claim = volume | {"kind": "PersistentVolumeClaim", "metadata": {"name": "c"}, "spec": {"volumeName": "v"}}
+    mount = {"volumes": [{"name": "d", "persistentVolumeClaim": {"claimName": "c"}}]}
+    next(one for one in (volume, claim) if one["kind"] == kind)["spec"][field] = value
+    result = decided(volume, claim, b.pod("p", cpu=1, spec=mount), b.pod("fine", cpu=1))
+    assert [bind.pod for bind in result.binds] == ["default/fine"]
+    assert [reason.code for reason in result.reasons] == ["NoNodeMatches"]
+    assert [finding.object.partition(" ")[0] for finding in result.findings] == [kind]
+
+
+def test_a_quota_is_told_by_the_key_that_was_written():
+    hard = {"apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": "h"}}
+    taken = b.taken([hard | {"spec": {"hard": {"pods": "3", "requests.cpu": "x"}}}])
+    assert [finding.path for finding in taken.findings] == ['spec.hard["requests.cpu"]']
+    assert [quota.hard for quota in taken.resource_quotas] == [{"pods": 3}]
+
+
+@pytest.mark.parametrize("item", [None, "text", ["list"], {"kind": "Pod"}, {"apiVersion": "v1"}])
+def test_what_is_no_object_is_told_with_what_would_be_right(item):
+    (found,) = b.taken([item]).findings
+    assert found.object == "items[0]"
+    assert found.fix
