@@ -42,7 +42,7 @@ def delete_page(
     trail: list[tuple[str, str]],
     dependents: Sequence[Dependents],
     protected: Sequence[str] = (),
-    template: str = "components/delete_page.html",
+    template: str = "layouts/delete.html",
     **more: object,
 ) -> HttpResponse:
     blocked = bool(protected) or any(group.blocks for group in dependents)

@@ -2,8 +2,10 @@ from functools import cache
 
 from django import template
 from django.templatetags.static import static
+from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
+from django.utils.translation import gettext_lazy as _
 
 from tidesched_web.changes.models import QuotaChange
 from tidesched_web.common.card_names import card_label
@@ -25,6 +27,42 @@ def icon(name: str, css: str = "") -> SafeString:
         css,
         static("vendor/icons.svg"),
         name,
+    )
+
+
+@register.inclusion_tag("components/empty.html")
+def empty_state(symbol: str, title: str, text: str, url: str = "", action: str = "") -> dict[str, str]:
+    return {"symbol": symbol, "title": title, "text": text, "url": url, "action": action}
+
+
+@register.simple_tag
+def link_button(
+    symbol: str, label: str, view: str, *args: object, kind: str = "", gap: int = 1, **query: object
+) -> SafeString:
+    """A link that looks like a button, to a page by its name; ``query`` are parameters of the address."""
+    css = f"btn btn-{kind}" if kind else "btn"
+    url = reverse(view, args=args, query=query)
+    return format_html('<a class="{}" href="{}">{}{}</a>', css, url, icon(symbol, f"me-{gap}"), label)
+
+
+# Of a row of a table: icon, word, and what is read out instead of it.
+_ROW_ACTIONS = {
+    "edit": ("edit", _("Edit"), _("Edit %(name)s")),
+    "replace": ("refresh", _("Replace"), _("Replace %(name)s")),
+    "delete": ("trash", _("Delete"), _("Delete %(name)s")),
+    "take_out": ("x", _("Take out"), _("Take out %(name)s")),
+}
+
+
+@register.simple_tag
+def row_action(act: str, name: str, view: str, *args: object) -> SafeString:
+    symbol, label, said = _ROW_ACTIONS[act]
+    return format_html(
+        '<a class="btn btn-sm" href="{}" aria-label="{}">{}{}</a>',
+        reverse(view, args=args),
+        said % {"name": name},
+        icon(symbol, "me-1"),
+        label,
     )
 
 
