@@ -3,8 +3,8 @@ from functools import cache
 from django import template
 from django.templatetags.static import static
 from django.urls import reverse
-from django.utils.html import format_html
-from django.utils.safestring import SafeString
+from django.utils.html import format_html, format_html_join
+from django.utils.safestring import SafeString, mark_safe
 from django.utils.translation import gettext_lazy as _
 
 from tidesched_web.changes.models import QuotaChange
@@ -64,6 +64,16 @@ def row_action(act: str, name: str, view: str, *args: object) -> SafeString:
         icon(symbol, "me-1"),
         label,
     )
+
+
+@register.simple_tag
+def columns(*heads: str, css: str = "") -> SafeString:
+    """The heads of columns of a table that look alike."""
+    if css == "visually-hidden":  # a cell that is hidden itself would leave the row
+        cell = '<th scope="col"><span class="visually-hidden">{}</span></th>'
+        return format_html_join("", cell, ((head,) for head in heads))
+    opening = format_html('<th scope="col" class="{}">', css) if css else mark_safe('<th scope="col">')
+    return format_html_join("", "{}{}</th>", ((opening, head) for head in heads))
 
 
 @register.filter
