@@ -1,4 +1,5 @@
 from functools import cache
+from urllib.parse import quote, urlencode
 
 from django import template
 from django.templatetags.static import static
@@ -41,7 +42,7 @@ def link_button(
 ) -> SafeString:
     """A link that looks like a button, to a page by its name; ``query`` are parameters of the address."""
     css = f"btn btn-{kind}" if kind else "btn"
-    url = reverse(view, args=args, query=query)
+    url = reverse(view, args=args) + ("?" + urlencode(query, safe="/", quote_via=quote) if query else "")
     return format_html('<a class="{}" href="{}">{}{}</a>', css, url, icon(symbol, f"me-{gap}"), label)
 
 
