@@ -1,4 +1,5 @@
 from functools import cache
+from typing import Any
 from urllib.parse import quote, urlencode
 
 from django import template
@@ -9,6 +10,7 @@ from django.utils.safestring import SafeString, mark_safe
 from django.utils.translation import gettext_lazy as _
 
 from tidesched_web.changes.models import QuotaChange
+from tidesched_web.clusters.models import Cluster
 from tidesched_web.common.card_names import card_label
 from tidesched_web.console.by_language import by_language
 from tidesched_web.console.states import LEFT_WAITING, SCHEDULED, look
@@ -34,6 +36,22 @@ def icon(name: str, css: str = "") -> SafeString:
 @register.inclusion_tag("components/empty.html")
 def empty_state(symbol: str, title: str, text: str, url: str = "", action: str = "") -> dict[str, str]:
     return {"symbol": symbol, "title": title, "text": text, "url": url, "action": action}
+
+
+@register.inclusion_tag("components/place.html")
+def place(here: str, *above: str) -> dict[str, Any]:
+    """Where a page stands; ``above`` are words and addresses in turn."""
+    return {"here": here, "trail": list(zip(above[::2], above[1::2], strict=True))}
+
+
+@register.inclusion_tag("components/place.html", takes_context=True)
+def breadcrumb(context: dict[str, Any], here: str, parent: str = "", view: str = "") -> dict[str, Any]:
+    """Of a page of a cluster; ``view``: the parent's address, or its name in the console."""
+    cluster: Cluster | None = context.get("cluster")
+    above = [cluster.name, reverse("console:cluster_overview", args=[cluster.slug])] if cluster else []
+    if parent:
+        above += [parent, view if view.startswith("/") or cluster is None else reverse(view, args=[cluster.slug])]
+    return place(here, *above)
 
 
 @register.simple_tag
