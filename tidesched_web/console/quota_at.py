@@ -17,7 +17,7 @@ from tidesched_web.common import reader_zone
 from tidesched_web.common.sentences import listed
 from tidesched_web.console import amounts
 from tidesched_web.console.export import csv_list
-from tidesched_web.console.forms.quota_at import QuotaAtFilter
+from tidesched_web.console.forms.quota import QuotaAtFilter
 from tidesched_web.console.page import Page, page
 from tidesched_web.console.paging import part_of
 from tidesched_web.console.tide_reading import changed_figures, plans_in_sight, queues_in_sight

@@ -11,7 +11,7 @@ from tidesched_web.console import amounts
 from tidesched_web.console.chart import Chart, Twin, answer
 from tidesched_web.console.export import csv_list
 from tidesched_web.console.figures import quota_map
-from tidesched_web.console.forms.tree import TreeFilter
+from tidesched_web.console.forms.quota import TreeFilter
 from tidesched_web.console.page import Page, page
 from tidesched_web.console.quota_tree_rows import Row, Shown, pruned, tree_rows
 from tidesched_web.console.rights import writes

@@ -8,6 +8,12 @@ from tidesched_web.console.forms.filters import CardFilterForm, some_or_any
 from tidesched_web.quota.models import Queue
 
 OTHER = "other"
+BADGES = [
+    ("", _("any")),
+    ("over", _("over-committed")),
+    ("starved", _("starved")),
+    ("unused", _("unused")),
+]
 
 
 class QuotaAtFilter(MomentFilterForm, CardFilterForm):
@@ -27,3 +33,10 @@ class QuotaAtFilter(MomentFilterForm, CardFilterForm):
 
     def keeps(self, card: str, *, differs: bool) -> bool:
         return self.value("card") in ("", card) and (differs or self.value("figures") != OTHER)
+
+
+class TreeFilter(CardFilterForm):
+    q = forms.CharField(label=_("Name"), max_length=120)
+    service_type = forms.ChoiceField(label=_("Service type"), choices=[("", _("any")), *ServiceType.choices])
+    card = forms.ChoiceField(label=_("Card type"))
+    badge = forms.ChoiceField(label=_("Badge"), choices=BADGES)
