@@ -1,13 +1,16 @@
 import datetime as dt
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from operator import attrgetter
 from typing import Any
 
-from django.http import Http404, HttpResponse
+from django import forms
+from django.db.models import QuerySet
+from django.http import Http404, HttpResponse, QueryDict
 from django.shortcuts import render
 from django.urls import reverse
 from django.utils import timezone
 from django.utils.translation import gettext as _
-from django.utils.translation import ngettext
+from django.utils.translation import gettext_lazy, ngettext
 
 from tidesched_web.changes import services as changes
 from tidesched_web.changes.models import QuotaChange
@@ -18,12 +21,16 @@ from tidesched_web.common.errors import DomainError
 from tidesched_web.common.sentences import listed
 from tidesched_web.common.time_zones import time_zones
 from tidesched_web.console import amounts, change_words, chart
+from tidesched_web.console.export import csv_list
 from tidesched_web.console.figures import tide_preview
+from tidesched_web.console.forms.bounded import BoundedFilterForm
+from tidesched_web.console.forms.filters import some_or_any
 from tidesched_web.console.forms.meanwhile import Figure, Meanwhile
 from tidesched_web.console.forms.tide_plan import PlanForm, local_days
 from tidesched_web.console.layer_words import day_words
 from tidesched_web.console.methods import acts_by_post, takes_forms
 from tidesched_web.console.page import Page, page
+from tidesched_web.console.paging import paged
 from tidesched_web.console.quota_at import next_changes, plans_on
 from tidesched_web.console.tide_acts import say_and_lead_on
 from tidesched_web.console.tide_now import queues_now
@@ -39,10 +46,17 @@ from tidesched_web.console.tide_reading import (
 from tidesched_web.console.tide_week import Week, week_of
 from tidesched_web.engine.policy_check import cooldown_seconds
 from tidesched_web.quota import tide, tide_document
-from tidesched_web.quota.models import Queue, TidePlan
+from tidesched_web.quota.models import Queue, TideAnswer, TidePlan, TideStep
 from tidesched_web.quota.selectors import card_quota_of
 from tidesched_web.quota.tide_rules import WEEKDAY_NAMES
-from tidesched_web.quota.tide_selectors import beyond_base, document_of, effective_of, steps_of_plan
+from tidesched_web.quota.tide_selectors import (
+    beyond_base,
+    document_of,
+    effective_of,
+    steps_of_plan,
+    visible_tide_plans,
+    visible_tide_steps,
+)
 from tidesched_web.scheduling.usage_selectors import demand_by_hour_of_week
 from tidesched_web.workloads.models import Gang
 from tidesched_web.workloads.selectors import spared_gangs
@@ -358,3 +372,74 @@ def _next_step(this: Page, row: TidePlan, own: tide.Plan, queues: list[Queue]) -
         tide.with_layers(base, plans, tide.open_layers(plans, at)) for at in (moment - dt.timedelta(seconds=1), moment)
     )
     return {"next_at": moment, "next_figures": changed_figures(base, before, after)}
+
+
+class TideStepFilter(BoundedFilterForm):
+    plan = forms.ChoiceField(label=gettext_lazy("Plan"))
+    queue = forms.CharField(label=gettext_lazy("Queue"), max_length=63)
+    answer = forms.ChoiceField(label=gettext_lazy("Cluster"), choices=some_or_any(TideAnswer.choices))
+
+    def __init__(self, data: QueryDict, plans: Iterable[str]) -> None:
+        self.plans = list(plans)
+        super().__init__(data)
+
+    def is_valid(self) -> bool:
+        # A choice field, which the type of a form's fields does not say.
+        self.fields["plan"].choices = some_or_any((name, name) for name in self.plans)  # type: ignore[attr-defined]
+        return super().is_valid()
+
+    def apply(self, steps: QuerySet[TideStep]) -> QuerySet[TideStep]:
+        if plan := self.value("plan"):
+            steps = steps.filter(plans__contains=[plan])
+        if queue := self.value("queue"):
+            steps = steps.filter(queue__name__icontains=queue)
+        if answer := self.value("answer"):
+            steps = steps.filter(answer=answer)
+        if since := self.moment("from"):
+            steps = steps.filter(at__gte=since)
+        if until := self.moment("to"):
+            steps = steps.filter(at__lt=until)
+        return steps
+
+
+_COLUMNS = ("card", "before", "after", "wanted", "answer", "message")
+
+
+@page(section="tide_plans", topics="queues")
+def steps(this: Page) -> HttpResponse:
+    plans = visible_tide_plans(this.access).filter(cluster=this.cluster).order_by("position", "name")
+    form = TideStepFilter(this.request.GET, plans.values_list("name", flat=True))
+    rows = form.apply(visible_tide_steps(this.access).filter(cluster=this.cluster))
+    if this.request.GET.get("format") == "csv":
+        return csv_list(
+            f"tide-steps-{this.cluster.slug}",
+            {
+                "at": lambda row: row.at.isoformat(),
+                "since": lambda row: row.since.isoformat() if row.since else "",
+                "plans": lambda row: "; ".join(row.plans),
+                "layers": lambda row: "; ".join(row.layers),
+                "taken_back": lambda row: "; ".join(f"{one['plan']}: {one['layer']}" for one in row.taken_back),
+                "taken_back_by": lambda row: "; ".join(one["by"] for one in row.taken_back),
+                "queue": lambda row: row.queue.name,
+                **{name: attrgetter(name) for name in _COLUMNS},
+                "answered_at": lambda row: row.answered_at.isoformat(),
+            },
+            rows.order_by("-id").iterator(chunk_size=1000),
+        )
+    found = paged(rows, ("-id",), this.request.GET.get("cursor", ""))
+    return this.render(
+        "tide/steps.html", {"page": found, "steps": found.rows, "form": form, "line": _steps_line(found.rows)}
+    )
+
+
+def _steps_line(rows: list[TideStep]) -> str:
+    if not rows:
+        return ""
+    refused = sum(row.answer == TideAnswer.REFUSED for row in rows)
+    waits = sum(row.answer == TideAnswer.PENDING for row in rows)
+    shown = ngettext("%(n)s step", "%(n)s steps", len(rows)) % {"n": amounts.number(len(rows))}
+    if not refused and not waits:
+        return _("%(steps)s here; the cluster has taken all of them.") % {"steps": shown}
+    return _("%(steps)s here; the cluster refused %(refused)s, and %(waits)s have not reached it yet.") % {
+        "steps": shown, "refused": amounts.number(refused), "waits": amounts.number(waits)
+    }  # fmt: skip

@@ -1,16 +1,19 @@
 """What is said in words: reasons, reclaims, alerts, entries of the audit log, processes."""
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
 from django import template
+from django.utils.functional import Promise
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
 from tidesched_web.clusters.models import Cluster
+from tidesched_web.common.actors import ANONYMOUS, OBSERVER, OPERATOR, SCHEDULER, SYSTEM
 from tidesched_web.common.failures import in_words
 from tidesched_web.common.permissions import Access
 from tidesched_web.common.sentences import list_comma, listed
-from tidesched_web.console.actor_words import actor_words
 from tidesched_web.console.alert_words import alert_name, alert_sentence
 from tidesched_web.console.audit_words import act_words, field_words, object_label, object_word
 from tidesched_web.console.gang_why import why_sentence
@@ -30,7 +33,6 @@ register.filter("listed", listed)
 register.simple_tag(list_comma)
 register.filter("process_words", process_words)
 register.filter("role_words", role_words)
-register.filter("actor_words", actor_words)
 register.filter("alert_name", alert_name)
 register.filter("field_words", field_words)
 register.filter("act_words", act_words)
@@ -109,3 +111,21 @@ def alert_text(alert: Alert | Mapping[str, Any], access: Access) -> str:
         else {"code": alert.code, "numbers": alert.numbers, "message": alert.message}
     )
     return alert_sentence(row["code"], row["numbers"] or {}, row["message"], everything=access.everything)
+
+
+# No account may have such a name.
+_OURS: dict[str, Promise] = {
+    str(SCHEDULER): gettext_lazy("scheduler"),
+    str(OBSERVER): gettext_lazy("observer"),
+    str(SYSTEM): gettext_lazy("system"),
+    str(ANONYMOUS): gettext_lazy("anonymous"),
+    str(OPERATOR): gettext_lazy("operator (command line)"),
+}
+_BY_TOKEN = re.compile(r"(?P<name>.+) \(token (?P<token>.+)\)")
+
+
+@register.filter
+def actor_words(actor: str) -> str:
+    if found := _BY_TOKEN.fullmatch(actor):
+        return _("%(name)s (token %(token)s)") % found.groupdict()
+    return str(_OURS.get(actor, actor))
