@@ -1,3 +1,5 @@
+"""Clusters, their connections, and the switch that stops all sending to one."""
+
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
