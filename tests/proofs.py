@@ -33,7 +33,8 @@ PROOFS = {
     "hangs": Proof("-m proof tests/cluster/test_hangs.py"),
     "crowd": Proof("tests/web/front/test_crowd.py"),
     "kills": Proof("tests/web/test_embedded_up.py"),
-    "kubernetes": Proof(f"-m kubernetes {_TOGETHER} tests/cluster tests/kube", (_API_SERVER,)),
+    "kubernetes": Proof(f"-m 'kubernetes and not proof' {_TOGETHER} tests/cluster tests/kube", (_API_SERVER,)),
+    "refusals": Proof("-s -m 'kubernetes and proof' tests/kube/test_refusal_matrix.py", (_API_SERVER,)),
     "volcano": Proof("-m volcano tests/volcano", (_API_SERVER, "tests.volcano.build")),
     "rest": Proof(
         f"{_TOGETHER} tests/api/test_conformance.py tests/api/test_hostile_bodies.py tests/api/test_hostile_forms.py",

@@ -37,7 +37,10 @@ def standing_rests(session: Session) -> tuple[tuple[Rest, ...], tuple[Rest, ...]
     names = {*session.gangs.names, *session.cluster.workspace.lasting_names}
 
     def kept(rests: tuple[Rest, ...]) -> dict[str, Rest]:
-        return {rest.gang: rest for rest in rests if rest.until > session.now or rest.gang in names}
+        """A gang that has been left in peace as long again begins anew."""
+        now = session.now
+        there = (rest for rest in rests if rest.gang in names and rest.until + max(60.0, rest.seconds) > now)
+        return {rest.gang: rest for rest in (*there, *(rest for rest in rests if rest.until > now))}
 
     spared = kept(tuple(rest for rest in memory.spared if rest.until > session.now or not rest.cools))
     return ordered((spared | cooling).values()), ordered(kept(memory.backing_off).values())

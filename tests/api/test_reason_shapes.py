@@ -27,7 +27,7 @@ def reasons():
         objects = [*b.priority_classes()] if case.get("classes", True) else []
         for entry in case["cluster"]:
             objects += built(entry)
-        result, _memory = run_session(b.snapshot(objects), policy, now=b.now(case.get("now", 10_000)), memory=None)
+        result, _memory = run_session(b.taken(objects), policy, now=b.now(case.get("now", 10_000)), memory=None)
         found += [reason_to_json(reason) for reason in result.reasons]
     return found
 

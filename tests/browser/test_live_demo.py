@@ -63,7 +63,7 @@ def test_it_begins_with_people_and_with_something_for_each_to_do(demo: Demo, ope
     watched = open_browser(demo.address)
     page = watched.page
     watched.open("/clusters/demo/alerts/")
-    for alert in (r"The queues are promised \d+ × .*1g\.10gb", r"differ from what was sent: [1-9]"):
+    for alert in (r"Queues of \w+ are promised \d+ × .*1g\.10gb", r"differ from what was sent: [1-9]"):
         expect(page.get_by_text(re.compile(alert)).first).to_be_visible(timeout=TIDE_SECONDS * 1000)
     watched.open("/waiting/")
     expect(page.locator("main")).to_contain_text("ember")

@@ -39,7 +39,7 @@ def make(client: KubernetesClient, namespace: str, *names: str) -> None:
 
 
 def lists_of_pods(proxy: FaultProxy) -> int:
-    return sum(method == "GET" and path.startswith("/api/v1/pods?limit") for method, path, _ in proxy.requests)
+    return sum(method == "GET" and path.startswith("/api/v1/pods?limit=500") for method, path, _ in proxy.requests)
 
 
 def test_it_goes_on_where_a_watch_was_cut(

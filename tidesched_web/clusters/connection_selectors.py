@@ -57,5 +57,12 @@ def other_installation(cluster: Cluster) -> bool:
     return test is not None and any(one["code"] == "other_installation" for one in test.findings)
 
 
+def same_server(server_uid: str, *, but: int | None) -> Cluster | None:
+    """The first connected cluster that is the same one."""
+    if not server_uid:
+        return None
+    return reached_clusters().filter(server_uid=server_uid).exclude(pk=but or 0).order_by("pk").first()
+
+
 def reached_clusters() -> QuerySet[Cluster]:
     return Cluster.objects.filter(disconnected_at__isnull=True)

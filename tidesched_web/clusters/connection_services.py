@@ -158,6 +158,7 @@ def replace(*, test: ConnectionTest, actor: str, reason: str, accept: bool = Fal
             "credentials_set_at",
             "credentials_set_by",
             "disconnected_at",
+            "server_uid",
             "version",
             "updated_at",
         ]
@@ -210,6 +211,10 @@ def _taken(test: ConnectionTest, *, accept: bool) -> ConnectionTest:
     if row is None or not row.open_offer or row.started_at < timezone.now() - OFFER_LIVES:
         raise DomainError("conflict", _("This connection cannot be taken any more: give it again."))
     failed = [one for one in row.findings if one["level"] == "failed"]
+    twin = next((one["values"]["cluster"] for one in failed if one["code"] == "same_server"), "")
+    if twin:
+        said = _("This is the cluster that is connected as %(cluster)s already.")
+        raise DomainError("conflict", said % {"cluster": twin})
     if row.mode == ClusterMode.SCHEDULE and any(one["code"] in _BLOCKING for one in failed):
         raise DomainError("conflict", two_schedulers())
     if (failed or row.finished_at is None) and not accept:
@@ -227,6 +232,7 @@ def _copy(test: ConnectionTest, cluster: Cluster, actor: str) -> None:
         found = connection_of(test)
         seal(cluster, found.token, client_certificate=found.client_certificate, client_key=found.client_key)
     cluster.credentials_set_at, cluster.credentials_set_by = timezone.now(), actor[:200]
+    cluster.server_uid = ""
 
 
 def _close(test: ConnectionTest, cluster: Cluster) -> None:

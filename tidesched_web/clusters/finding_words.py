@@ -155,6 +155,10 @@ WORDS: Mapping[str, tuple[str | Promise, str | Promise]] = {
         _("Another installation of TideSched, %(holder)s, holds this cluster."),
         _("Stop it first, or connect in mode observe."),
     ),
+    "same_server": (
+        _("This is the cluster that is connected as %(cluster)s already."),
+        _("Work with that one, or disconnect it first."),
+    ),
     "verbs": (_("All %(count)s rights of mode %(mode)s are there."), ""),
     "verb_missing": (_("%(verb)s %(resource)s is not allowed%(where)s: %(why)s."), ""),
     "no_reviews": (_("This cluster answers no access reviews, so rights could not be checked."), ""),

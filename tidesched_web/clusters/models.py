@@ -60,6 +60,8 @@ class Cluster(Versioned, SealedConnection):
     simulated = models.BooleanField(default=False)
     credentials_set_at = models.DateTimeField(null=True, blank=True)
     credentials_set_by = models.CharField(max_length=200, blank=True)
+    # The uid of its namespace kube-system, which no other cluster has; empty = not known.
+    server_uid = models.CharField(max_length=64, blank=True, default="", editable=False)
     # Nothing is read from it or sent to it, and its credentials are gone; what is known of it stays.
     disconnected_at = models.DateTimeField(null=True, blank=True)
     clock_rate = models.FloatField(default=1.0)

@@ -110,11 +110,11 @@ def set_connection(*, cluster: Cluster, api_url: str, token: str | None, actor: 
     if cluster.api_url == address and not secret_changes:
         return cluster
     before = {"api_url": cluster.api_url}
-    cluster.api_url = address
+    cluster.api_url, cluster.server_uid = address, ""
     if token is not None and secret_changes:
         seal(cluster, token)
     cluster.version += 1
-    cluster.save(update_fields=["api_url", "credentials", "credentials_key_id", "version", "updated_at"])
+    cluster.save(update_fields=["api_url", "server_uid", "credentials", "credentials_key_id", "version", "updated_at"])
     _append(
         cluster,
         actor=actor,
@@ -344,6 +344,11 @@ def ensure_card_type(
             after={"name": name, "resource": resource, "kind": kind, "parent": parent},
         )
     return made
+
+
+def note_server(*, cluster: Cluster, server_uid: str) -> None:
+    """Which server answers for the cluster."""
+    Cluster.objects.filter(pk=cluster.pk).update(server_uid=server_uid)
 
 
 def note_clock(*, cluster: Cluster, virtual: dt.datetime, wall: dt.datetime, rate: float) -> bool:

@@ -8,6 +8,7 @@ from django.utils.translation import ngettext_lazy
 
 from tidesched_web.common.card_names import card_label
 from tidesched_web.common.failures import in_words
+from tidesched_web.common.models import ServiceType
 from tidesched_web.console import amounts
 from tidesched_web.console.hold_words import HOLDS
 from tidesched_web.scheduling.models import Alert
@@ -15,8 +16,8 @@ from tidesched_web.scheduling.models import Alert
 # The sentence and the numbers that it needs; `text` is what only those who see everything may read.
 _SENTENCES: dict[str, tuple[tuple[str, ...], Promise]] = {
     "quota_over_hardware": (
-        ("card", "quota", "hardware"),
-        _("The queues are promised %(quota)s × %(card)s, but the nodes have %(hardware)s."),
+        ("service_type", "card", "quota", "hardware"),
+        _("Queues of %(service_type)s are promised %(quota)s × %(card)s, but the nodes have %(hardware)s."),
     ),
     "object_unreadable": ((), _("An object of the cluster cannot be read: what depends on it waits.")),
     "node_lost": (("node",), _("Node %(node)s has left the cluster.")),
@@ -36,6 +37,20 @@ _SENTENCES: dict[str, tuple[tuple[str, ...], Promise]] = {
     "push_refused": (
         ("objects", "object"),
         _("The cluster refuses what is sent to it (objects: %(objects)s, the first is %(object)s)."),
+    ),
+    "write_refused": (
+        ("verb", "resource", "object", "objects", "said"),
+        _(
+            "The cluster does not take “%(verb)s %(resource)s” of %(object)s (objects: %(objects)s): %(said)s Look at "
+            "the rule of RBAC for this verb and at the admission webhooks."
+        ),
+    ),
+    "went_back": (
+        ("said",),
+        _(
+            "The cluster is in an older state than before, or it is another one: %(said)s. All of it was read anew and "
+            "compared with what was approved; look at the drift."
+        ),
     ),
     "cluster_unreachable": ((), _("The API server of the cluster does not answer.")),
     "cluster_refused": ((), _("The API server refuses the credential of the cluster: it has expired or was revoked.")),
@@ -63,6 +78,7 @@ _NAMES: dict[str, Promise] = {
     "cluster_kinds_missing": _("Missing kinds in the cluster"),
     "cluster_refused": _("Refused credential"),
     "cluster_unreachable": _("Unreachable cluster"),
+    "went_back": _("Older state of the cluster"),
     "drift": _("Drift"),
     "eviction_budget": _("Guard of evictions"),
     "foreign_scheduler": _("Another installation"),
@@ -78,12 +94,13 @@ _NAMES: dict[str, Promise] = {
     "quota_over_hardware": _("Quota above the hardware"),
     "quota_without_card": _("Quota without cards"),
     "session_failed": _("Failed session"),
+    "write_refused": _("Refused write"),
 }
 # Conditions that are looked at again and again: a person may say that they know, and the end comes by itself.
 _BY_ITSELF = frozenset(
     {
         "quota_over_hardware", "card_lost", "quota_without_card", "drift", "push_refused", "foreign_scheduler",
-        "node_not_ready", "object_unreadable",
+        "node_not_ready", "object_unreadable", "write_refused",
         "audit_broken",
         "promise_unused",
         "cluster_unreachable", "cluster_refused", "cluster_forbidden", "cluster_kinds_missing", "cluster_failing",
@@ -105,6 +122,8 @@ _PLACES: dict[str, tuple[str, Promise]] = {
     "partial_reclaim": ("reclaims", _("Open the reclaims")),
     "policy_invalid": ("policy", _("Open the policy")),
     "promise_unused": ("queues", _("Open the queues")),
+    "went_back": ("drift", _("Open the drift")),
+    "write_refused": ("sessions", _("Open the sessions")),
 }
 
 # What they count is of all tenants: a reader of some finds less of it at the place that they lead to, or nothing.
@@ -146,7 +165,7 @@ def alert_sentence(code: str, numbers: Mapping[str, Any], message: str, *, every
         return str(HOLDS[numbers["rule"]])
     if code == "promise_unused" and not everything:  # its queue may be another tenant's
         return str(_("Quota is promised to gangs that do not run, while others wait for it."))
-    if code == "push_refused" and not everything:  # so may be the object
+    if code in ("push_refused", "write_refused") and not everything:  # so may be the object
         return str(_("The cluster refuses something that is sent to it."))
     if code == "session_failed" and everything and {"failures", "said"} <= numbers.keys():
         return _("No session for %(n)s attempts in a row: %(said)s.") % {
@@ -163,6 +182,8 @@ def alert_sentence(code: str, numbers: Mapping[str, Any], message: str, *, every
 def _written(name: str, value: Any) -> str | int:
     if name == "card":
         return card_label(str(value))
+    if name == "service_type":
+        return str(ServiceType(value).label)
     if isinstance(value, int):
         return amounts.Counted(value)  # a plural form may be chosen by it
     return amounts.number(value) if isinstance(value, float) else str(value)

@@ -4,10 +4,11 @@ from django.utils import timezone
 
 from tidesched_web.accounts.models import User
 from tidesched_web.clusters import connection_services
-from tidesched_web.clusters.connection_selectors import connection_test_by_id
+from tidesched_web.clusters.connection_selectors import connection_test_by_id, same_server
 from tidesched_web.clusters.credentials import connection_of
 from tidesched_web.clusters.kubernetes.client import KubernetesClient
 from tidesched_web.clusters.kubernetes.connection import BadConnection, Connection
+from tidesched_web.clusters.kubernetes.installation_lease import installation_id
 from tidesched_web.clusters.kubernetes.probe import FAILED, Finding, Probe, unusable
 from tidesched_web.clusters.kubernetes.verbs import VOLCANO_CONF
 from tidesched_web.clusters.models import ConnectionTest
@@ -16,7 +17,6 @@ from tidesched_web.common.errors import DomainError
 from tidesched_web.jobs import services as jobs
 from tidesched_web.jobs.models import Job, JobKind
 from tidesched_web.jobs.running import Running
-from tidesched_web.scheduling.pipeline.installation import installation_id
 
 
 def start_test(test: ConnectionTest, *, owner: User | None, actor: str) -> Job:
@@ -71,7 +71,12 @@ def _probe(connection: Connection, test: ConnectionTest) -> Any:
     client, cluster = KubernetesClient(connection), test.cluster
     conf = (cluster.volcano_namespace, cluster.volcano_config_map) if cluster is not None else VOLCANO_CONF
     try:
-        probe = Probe(client, mode=test.mode, installation=installation_id(), now=timezone.now(), conf=conf)
+
+        def twin(uid: str) -> str:
+            found = same_server(uid, but=test.cluster_id)
+            return found.name if found is not None else ""
+
+        probe = Probe(client, mode=test.mode, installation=installation_id(), now=timezone.now(), conf=conf, twin=twin)
         yield from probe.run()
     finally:
         client.close()

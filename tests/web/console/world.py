@@ -71,7 +71,7 @@ def full() -> World:
         key="hardware:L40S",
         severity=AlertSeverity.WARNING,
         code="quota_over_hardware",
-        numbers={"card": L40S, "hardware": 40, "quota": 44},
+        numbers={"service_type": "inference", "card": L40S, "hardware": 40, "quota": 44},
         raised_at=wall - dt.timedelta(minutes=4),
         message="40 × NVIDIA-L40S are there, but inference quotas promise 44: a full flood could not be served.",
     )

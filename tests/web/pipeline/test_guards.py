@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 
 import pytest
@@ -18,8 +17,9 @@ from tests.waiting import until
 from tests.web.pipeline.stage import NAMESPACE_NAME, Stage
 from tidesched_web.audit.models import AuditEntry
 from tidesched_web.clusters import services as clusters
+from tidesched_web.clusters.connection_selectors import same_server
 from tidesched_web.clusters.kubernetes.client import MERGE_PATCH, Unreachable
-from tidesched_web.clusters.kubernetes.installation_lease import LeaseAnswer, hold_lease
+from tidesched_web.clusters.kubernetes.installation_lease import InstallationLease, LeaseAnswer
 from tidesched_web.clusters.kubernetes.outcomes import Outcome, OutcomeKind
 from tidesched_web.clusters.kubernetes.paths import DEPLOYMENT, QUEUE
 from tidesched_web.clusters.models import Cluster, PolicyRevision
@@ -38,9 +38,10 @@ from tidesched_web.scheduling.models import (
     SessionState,
     TidePoint,
 )
-from tidesched_web.scheduling.pipeline import guards
+from tidesched_web.scheduling.pipeline import guards, lease
+from tidesched_web.scheduling.pipeline.context import ClusterContext
 from tidesched_web.scheduling.pipeline.guards import Breach
-from tidesched_web.scheduling.pipeline.shard import ClusterShard
+from tidesched_web.scheduling.pipeline.shard import ClusterShard, WentBack
 from tidesched_web.workloads.models import Gang
 
 
@@ -165,10 +166,9 @@ def test_a_single_gang_is_never_too_large_a_share(stage: Stage) -> None:
 
 
 def test_another_installation_keeps_this_one_from_sending(stage: Stage) -> None:
-    answer = hold_lease(stage.client, installation="somebody-else", wall=time.time(), seconds=60)
-    assert answer.held
     context = stage.context
     assert context is not None
+    assert InstallationLease("somebody-else", seconds=60).hold(stage.client).held
     ClusterShard(context.lease)._hold_lease_object(context)
     stage.train("job", pods=2)
     done = stage.session()
@@ -181,15 +181,49 @@ def test_a_lease_that_may_not_be_read_is_no_other_scheduler(stage: Stage, monkey
     """As an API server answers that has just started and does not know its roles yet."""
     said = 'leases.coordination.k8s.io "tidesched-scheduler" is forbidden'
     refused = LeaseAnswer(False, "", Outcome(OutcomeKind.REFUSED, "Forbidden", said))
-    monkeypatch.setattr("tidesched_web.scheduling.pipeline.shard.hold_lease", lambda *_args, **_names: refused)
     context = stage.context
     assert context is not None
+    monkeypatch.setattr(context.installation_lease, "hold", lambda *_args, **_names: refused)
     with pytest.raises(Unreachable, match="is forbidden"):
         ClusterShard(context.lease)._hold_lease_object(context)
     assert not Alert.objects.filter(key="foreign_scheduler").exists()
     clusters.set_mode(cluster=Cluster.objects.get(), mode="quota", actor="anna", reason="Volcano stays.")
     ClusterShard(context.lease)._hold_lease_object(context)
     assert (context.foreign_holder, Alert.objects.count()) == ("", 0)
+
+
+def test_another_server_at_the_address_is_no_ground_to_decide_on(stage: Stage) -> None:
+    context = stage.context
+    assert context is not None
+    shard = ClusterShard(context.lease)
+    for _ in range(2):  # the first one makes kube-system
+        shard._lease_object_at = float("-inf")
+        shard._hold_lease_object(context)
+    uid = Cluster.objects.get().server_uid
+    assert uid
+    Cluster.objects.update(server_uid="another")
+    shard._lease_object_at = float("-inf")
+    with pytest.raises(WentBack, match=f"kube-system was another and is {uid}") as caught:
+        shard._hold_lease_object(context)
+    shard._context = context
+    shard._begin_anew(str(caught.value), caught.value.server_uid)
+    assert Cluster.objects.get().server_uid == uid
+    assert Alert.objects.get(code="went_back", resolved_at=None).numbers == {"said": str(caught.value)}
+
+
+def test_a_server_that_is_connected_already_is_only_shown(stage: Stage) -> None:
+    context = stage.context
+    assert context is not None
+    for _ in range(2):  # the first one makes kube-system
+        ClusterShard(context.lease)._hold_lease_object(context)
+    first, server = Cluster.objects.get(), stage.server
+    twin = clusters.create(name="twin", api_url=server.url, actor="test", mode="schedule", token=server.token)
+    held = lease.take(twin.pk, "test")
+    assert held is not None
+    other = ClusterContext(twin, held, stage.client, context.cache)
+    ClusterShard(held)._hold_lease_object(other)
+    assert other.foreign_holder == f"cluster {first.name}"
+    assert same_server(first.server_uid, but=twin.pk) == first
 
 
 def test_a_mode_below_schedule_only_looks(stage: Stage) -> None:

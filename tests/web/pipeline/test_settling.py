@@ -19,7 +19,16 @@ from tidesched_web.clusters.kubernetes.writes import ClusterWrites
 from tidesched_web.clusters.models import Cluster
 from tidesched_web.common.permissions import Access
 from tidesched_web.engine.model import Snapshot
-from tidesched_web.scheduling.models import Alert, ClusterLease, Decision, Reclaim, ReclaimState, ReclaimVictim, Session
+from tidesched_web.scheduling.models import (
+    Alert,
+    ClusterLease,
+    Decision,
+    QueueUsage,
+    Reclaim,
+    ReclaimState,
+    ReclaimVictim,
+    Session,
+)  # fmt: skip
 from tidesched_web.scheduling.pipeline import failpoints, memory, reclaims
 from tidesched_web.scheduling.pipeline.failpoints import FailpointRaised
 from tidesched_web.scheduling.pipeline.lease import LeaseLost
@@ -106,7 +115,10 @@ def test_a_gang_that_cannot_be_completed_is_taken_back_as_a_recorded_act(
         stage.session()
     assert acts.values("session").distinct().count() == times
     # Its job may have been started anew by now, under another PodGroup.
-    assert Gang.objects.exclude(state="finished").get(name__startswith="job").reason_code == "BackingOff"
+    assert Gang.objects.exclude(state="finished").get(name__startswith="job").reason_code in (
+        "BackingOff",
+        "GangIncomplete",
+    )
     refused = False
     stage.sessions_until(lambda: stage.running("job") == 4)
 
@@ -144,6 +156,25 @@ def budgets_come_late(monkeypatch: pytest.MonkeyPatch) -> None:
     """Sessions decide as if there were no disruption budget yet; what they decide meets it all the same."""
     monkeypatch.setattr(DisruptionBudgets, "violations", lambda *_: {})
     monkeypatch.setattr(DisruptionBudgets, "cover_any", lambda *_: False)
+
+
+def test_a_gang_whose_binds_are_all_refused_gives_its_cards_to_others(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    refusing(monkeypatch, "bind_pod", lambda name, _: name.startswith("fenced"))
+    stage.train("fenced", pods=12)
+    stage.sessions_until(lambda: Decision.objects.filter(kind="bind", state="failed").count() >= 12)
+    gang = Gang.objects.get(name__startswith="fenced")
+    assert (gang.reason_code, gang.phase) == ("BackingOff", "Inqueue")
+    assert "an admission webhook says no" in gang.reason_message
+    assert stage.group("fenced")["status"]["phase"] != "Running"
+    stage.train("other", pods=8)
+    stage.sessions_until(lambda: stage.running("other") == 8)
+    used = {row.queue.name: row.allocated for row in QueueUsage.objects.filter(queue__name="train")}
+    assert used == {"train": 8000}
+    monkeypatch.undo()
+    stage.client.send("DELETE", JOB.path(NAMESPACE_NAME, "other"))
+    stage.sessions_until(lambda: stage.running("fenced") == 12)
 
 
 def test_who_is_under_a_disruption_budget_is_not_even_asked_to_leave(stage: Stage) -> None:

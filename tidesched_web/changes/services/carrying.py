@@ -12,6 +12,7 @@ from tidesched_web.changes.models import CarryAct, CarryState, ChangeObject, Cha
 from tidesched_web.changes.services.recording import announce, locked, move, tell
 from tidesched_web.clusters.credentials import UNUSABLE
 from tidesched_web.clusters.kubernetes.client import KubernetesClient
+from tidesched_web.clusters.kubernetes.installation_lease import lease_of
 from tidesched_web.clusters.kubernetes.outcomes import Outcome, OutcomeKind
 from tidesched_web.clusters.kubernetes.writes import ClusterWrites
 from tidesched_web.clusters.models import Cluster, ClusterMode
@@ -73,7 +74,7 @@ def _send(change: QuotaChange) -> None:
 
 
 def _send_batch(cluster: Cluster, client: KubernetesClient, batch: list[ChangeObject]) -> str:
-    writes = ClusterWrites(client)
+    writes = ClusterWrites(client, lease=lease_of(cluster.pk, cluster.api_url))
     for row in batch:
         if row.act == CarryAct.REPLACE:
             outcome = _remove_other_value(cluster, writes, row.name)

@@ -123,6 +123,10 @@ class ClusterCache:
         # Of each object: its newest version, its signature, its finding; of one that went, the version of its end.
         self._known: dict[str, dict[Key, tuple[int, object, object]]] = {kind.id: {} for kind in kinds}
         self._gone: dict[str, dict[Key, int]] = {kind.id: {} for kind in kinds}
+        # By kind: the newest version of an object of which a list brings an older one. What a server that does not lag
+        # said after it had said that.
+        self._contradicted: dict[str, int] = {}
+        self._older = ""
         self._counts: dict[str, GangCounts] = {}
         self._waits: dict[str, str] = {}
         self._snapshot: Snapshot | None = None
@@ -154,6 +158,10 @@ class ClusterCache:
     def age_seconds(self) -> float:
         now = time.monotonic()
         return max(now - reflector.heard for reflector in self._reflectors)
+
+    def went_back(self) -> str:
+        """How it was seen that the cluster is in an older state than before: then this cache is of no use."""
+        return self._older or next((r.went_back for r in self._reflectors if r.went_back), "")
 
     def errors(self) -> dict[str, str]:
         return {r.kind.id: r.error for r in self._reflectors if r.error}
@@ -208,6 +216,9 @@ class ClusterCache:
             changed = False
             for key in [key for key, (of, *_) in known.items() if key not in keys and of <= version]:
                 changed |= self._forget(kind, key, version)
+            newer = self._contradicted.pop(kind.id, -1)
+            if 0 <= newer <= version:
+                self._older = f"{kind.plural} were of version {newer} and are of an older one, in a list of {version}"
             # Ends that the list is younger than cannot be contradicted any more.
             self._gone[kind.id] = {key: of for key, of in self._gone[kind.id].items() if of > version}
         self._tell(changed)
@@ -221,8 +232,13 @@ class ClusterCache:
     def _upsert(self, kind: Kind, obj: Json) -> bool:
         key, version = key_of(obj), _version(obj)
         before = self._known[kind.id].get(key)
-        if (before is not None and version <= before[0]) or version <= self._gone[kind.id].get(key, -1):
+        ended = self._gone[kind.id].get(key, -1)
+        if (before is not None and version <= before[0]) or version <= ended:
+            if version <= ended or (before is not None and version < before[0]):
+                newer = max(ended, before[0] if before is not None else -1)
+                self._contradicted[kind.id] = max(self._contradicted.get(kind.id, -1), newer)
             return False
+        self._gone[kind.id].pop(key, None)
         try:
             finding = self._builder.take(_tried(needed, obj) or obj)
         except Exception as error:

@@ -43,15 +43,16 @@ _SECONDS = re.compile(r"(?<=timeout=)\d+\.\d+")
 
 
 def in_plain_words(error: urllib3.exceptions.HTTPError) -> str:
-    return _SECONDS.sub(lambda found: f"{float(found[0]):.1f}", _WHO_FAILED.sub("", str(error)))
+    said = error.args[-1] if error.args and isinstance(error.args[-1], Exception) else error
+    return _SECONDS.sub(lambda found: f"{float(found[0]):.1f}", _WHO_FAILED.sub("", str(said)))
 
 
 class Unreachable(Exception):
-    """The server did not answer. ``maybe_done``: the request may have arrived all the same."""
+    """The server did not answer. ``maybe_done``: the request may have arrived all the same. ``late``: not in time."""
 
-    def __init__(self, message: str, *, maybe_done: bool) -> None:
+    def __init__(self, message: str, *, maybe_done: bool, late: bool = False) -> None:
         super().__init__(message)
-        self.maybe_done = maybe_done
+        self.maybe_done, self.late = maybe_done, late
 
 
 class ApiFailure(Exception):
@@ -171,8 +172,19 @@ class KubernetesClient:
                 method, path, body, query=query, content_type=content_type, headers=headers
             )
         except Unreachable as error:
-            return Outcome(OutcomeKind.UNREACHABLE, "Unreachable", str(error), maybe_done=error.maybe_done, away=True)
+            away = not (error.late and self._answers())
+            return Outcome(OutcomeKind.UNREACHABLE, "Unreachable", str(error), maybe_done=error.maybe_done, away=away)
         return from_status(code, answer, retry_after=rest)
+
+    def _answers(self) -> bool:
+        """Whether the server answers at all where one request got none: a webhook may hang, or all of it."""
+        try:
+            self.get("/version")
+        except ApiFailure:
+            return True
+        except Unreachable:
+            return False
+        return True
 
     # -- transport ---------------------------------------------------------------------------------------------
 
@@ -233,7 +245,8 @@ class KubernetesClient:
         except urllib3.exceptions.HTTPError as error:
             late = error.__cause__ if isinstance(error.__cause__, HeadTooSlow) else None
             said = str(late) if late else in_plain_words(error)
-            raise Unreachable(f"{self.connection.url}: {said}", maybe_done=True) from late or error
+            silent = late is not None or isinstance(error, urllib3.exceptions.ReadTimeoutError)
+            raise Unreachable(f"{self.connection.url}: {said}", maybe_done=True, late=silent) from late or error
         if response.status == 401 and self.connection.token_file is not None:
             self.connection.token_file.forget()
         return response

@@ -11,6 +11,8 @@ CARD_QUOTA = "volcano.sh/card.quota"
 SERVICE_TYPE = "tidesched.io/service-type"
 NAMESPACES = "tidesched.io/namespaces"
 TENANT, PROJECT, BUSINESS_LINE = "tidesched.io/tenant", "tidesched.io/project", "tidesched.io/business-line"
+# On a Queue: which installation of TideSched keeps it.
+INSTALLATION = "tidesched.io/installation"
 CARD_INDICES = "tidesched.io/card-indices"
 CARD_TYPE = "tidesched.io/card-type"
 # On a PodGroup that TideSched made: the workload that it stands for.

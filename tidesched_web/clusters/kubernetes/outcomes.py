@@ -18,7 +18,8 @@ class OutcomeKind(enum.StrEnum):
 
 @dataclass(frozen=True)
 class Outcome:
-    """``maybe_done``: the request may have arrived: ask before repeating. ``away``: the next would end so too."""
+    """``maybe_done``: the request may have arrived: ask before repeating. ``away``: the next would end so too.
+    ``of_budget``: a disruption budget says so, which is its purpose."""
 
     kind: OutcomeKind
     reason: str = ""
@@ -27,10 +28,16 @@ class Outcome:
     away: bool = False
     retry_after: float = 0.0
     body: dict[str, Any] | None = None
+    of_budget: bool = False
 
     @property
     def done(self) -> bool:
         return self.kind is OutcomeKind.DONE
+
+    @property
+    def settled(self) -> bool:
+        """Nothing is left to ask for: it is so, or it cannot be for this object."""
+        return self.kind not in (OutcomeKind.UNREACHABLE, OutcomeKind.REFUSED)
 
 
 def from_status(code: int, body: dict[str, Any], *, retry_after: float = 0.0) -> Outcome:
@@ -51,9 +58,9 @@ def from_status(code: int, body: dict[str, Any], *, retry_after: float = 0.0) ->
     if code >= 500:
         # A pod with several disruption budgets is answered with 500, and will be again.
         if "more than one PodDisruptionBudget" in message:
-            return Outcome(OutcomeKind.REFUSED, reason, message)
+            return Outcome(OutcomeKind.REFUSED, reason, message, of_budget=True)
         return Outcome(OutcomeKind.UNREACHABLE, reason, message, maybe_done=True, away=code == 503)
-    return Outcome(OutcomeKind.REFUSED, reason, message)
+    return Outcome(OutcomeKind.REFUSED, reason, message, of_budget=of_budget)
 
 
 def _is_another_object(code: int, body: dict[str, Any], message: str) -> bool:

@@ -11,6 +11,8 @@ PARALLEL_WRITES = 8
 # So long a throttled batch is tried again before it is left to the next session.
 PATIENCE_SECONDS = 15.0
 _LONGEST_REST = 5.0
+# So many requests without an answer are no matter of single objects.
+SILENT = 8
 
 
 def run_all(
@@ -35,6 +37,7 @@ class _Flow:
         self._rests_until = 0.0
         self._ends_at = time.monotonic() + patience
         self._away: Outcome | None = None
+        self._silent = 0
 
     def make(self, call: Callable[[], Outcome]) -> Outcome:
         while True:
@@ -71,7 +74,10 @@ class _Flow:
                 self._well += 1
                 if self._well >= self._width and self._width < self._most:
                     self._width, self._well = self._width + 1, 0
-            if outcome is not None and outcome.away and self._away is None:
+            if outcome is not None and outcome.kind is OutcomeKind.UNREACHABLE and outcome.maybe_done:
+                self._silent += 1
+            gives_up = outcome is not None and (outcome.away or self._silent >= SILENT)
+            if gives_up and self._away is None:
                 self._away = outcome
             self._changed.notify_all()
             return outcome, again

@@ -19,6 +19,7 @@ from tidesched_web.clusters.kubernetes.paths import (
     DEPLOYMENT,
     DISRUPTION_BUDGET,
     LEASE,
+    NAMESPACE,
     POD,
     POD_GROUP,
     PRIORITY_CLASS,
@@ -31,6 +32,12 @@ from tidesched_web.engine.yaml_shape import UNREADABLE, check_shape
 # The plugin that reads `volcano.sh/card.quota`; a stock Volcano has none that does.
 CARD_QUOTA_PLUGIN = "capacity-card"
 _DEPLOYMENT, _LABEL = "volcano-scheduler", "app=volcano-scheduler"
+
+
+def server_uid(client: KubernetesClient) -> str:
+    """The uid of kube-system: what tells one cluster from another. Empty where it cannot be read."""
+    found = client.send("GET", NAMESPACE.path(name=LEASE_NAMESPACE))
+    return str(found.body["metadata"]["uid"]) if found.body is not None else ""
 
 
 def scheduler_conf(client: KubernetesClient, place: tuple[str, str] = VOLCANO_CONF) -> str | None:
@@ -148,7 +155,10 @@ class Probe:
         installation: str,
         now: dt.datetime,
         conf: tuple[str, str] = VOLCANO_CONF,
+        twin: Callable[[str], str] = lambda _uid: "",
     ) -> None:
+        """``twin``: the name under which the cluster of a server's uid is connected already."""
+        self._twin = twin
         self._client, self._conf = client, conf
         self._mode, self._installation, self._now = mode, installation, now
         self._findings: list[Finding] = []
@@ -295,6 +305,8 @@ class Probe:
             self._say("volcano_runs", FAILED if self._mode == "schedule" else GOOD, names=running)
         elif running is not None:
             self._say("volcano_absent", WARNING if self._mode == "quota" else NOTE)
+        if twin := self._twin(server_uid(self._client)):
+            self._say("same_server", FAILED, cluster=twin)
         lease = self._client.send("GET", LEASE.path(LEASE_NAMESPACE, LEASE_NAME))
         spec = (lease.body or {}).get("spec") or {}
         holder = str(spec.get("holderIdentity") or "")

@@ -51,7 +51,8 @@ class _Expired(Exception):
 
 
 class Reflector(threading.Thread):
-    """``heard``: monotonic time of the last answer. ``absent``: not known, or not shown and may be spared."""
+    """``heard``: monotonic time of the last answer. ``absent``: not known, or not shown and may be spared.
+    ``went_back``: the server is in an older state than before, and how that was seen."""
 
     def __init__(self, client: KubernetesClient, kind: Kind, sink: Sink | PagedSink) -> None:
         super().__init__(name=f"watch-{kind.plural}", daemon=True)
@@ -66,6 +67,8 @@ class Reflector(threading.Thread):
         self._ending = threading.Event()
         self._response: urllib3.HTTPResponse | None = None
         self._version = ""
+        self._newest, self._broke = 0, False
+        self.went_back = ""
         self._expired = 0  # lists and watches in a row that found their version gone
 
     def run(self) -> None:
@@ -85,12 +88,15 @@ class Reflector(threading.Thread):
                 if self._expired < 2:  # at once; but not in a circle with a server that has nothing to go on from
                     continue
             except (ApiFailure, Unreachable) as error:
+                if isinstance(error, Unreachable):
+                    self._version = ""  # a server that was away may be back in an older state: no watch would say so
                 self._failed(str(error), code=getattr(error, "code", 0))
                 self._ending.wait(min(getattr(error, "retry_after", 0.0), _LONGEST_DELAY))
             except BeyondBound as error:
                 self._version = ""  # the same event would come again
                 self._failed(f"{self._client.connection.url}: {error}")
             except (urllib3.exceptions.HTTPError, OSError) as error:
+                self._broke = True
                 self._failed(f"the watch broke: {error}")
             except Exception as error:
                 # An object that cannot be digested must not end the thread: the cache would grow old unnoticed.
@@ -160,7 +166,7 @@ class Reflector(threading.Thread):
                 whole += page["items"]
             if not metadata.get("continue"):
                 break
-        version = int(metadata["resourceVersion"] or 0)
+        version = self._follow(metadata["resourceVersion"])
         if isinstance(self._sink, PagedSink):
             self._sink.ended(self.kind, keys, version)
         else:
@@ -177,6 +183,9 @@ class Reflector(threading.Thread):
         if not self._version:
             self._ending.wait(_LONGEST_DELAY)
             return
+        if self._broke:  # the server may be back in an older state, from which a watch says nothing for long
+            self._follow(self._client.get(self.kind.path(), {"limit": 1})["metadata"]["resourceVersion"])
+            self._broke = False
         seconds = random.uniform(0.8, 1.2) * _WATCH_SECONDS
         query = {
             "watch": "1",
@@ -209,7 +218,16 @@ class Reflector(threading.Thread):
         if type_ != "BOOKMARK":
             self._sink.change(self.kind, type_, obj)
         self._version = obj["metadata"]["resourceVersion"]
+        self._follow(self._version)
         self._alive()
+
+    def _follow(self, version: str) -> int:
+        """Versions grow. Where one does not, the server has lost what it had said."""
+        number = int(version or 0)
+        if version and number < self._newest:
+            self.went_back = f"{self.kind.plural} were of version {self._newest} and are of version {number}"
+        self._newest = max(self._newest, number)
+        return number
 
     def _alive(self) -> None:
         self.heard = time.monotonic()

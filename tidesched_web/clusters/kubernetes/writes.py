@@ -13,6 +13,7 @@ from tidesched_web.clusters.kubernetes.client import (
     KubernetesClient,
     Unreachable,
 )
+from tidesched_web.clusters.kubernetes.installation_lease import InstallationLease
 from tidesched_web.clusters.kubernetes.outcomes import Outcome, OutcomeKind, from_status
 from tidesched_web.clusters.kubernetes.paths import (
     COMMAND,
@@ -23,6 +24,7 @@ from tidesched_web.clusters.kubernetes.paths import (
     QUEUE,
     Kind,
 )
+from tidesched_web.clusters.kubernetes.refusals import Refusals, Write
 
 Json = dict[str, Any]
 
@@ -32,8 +34,17 @@ _REPLACED = Outcome(OutcomeKind.GONE, "Replaced", "another pod has its name, or 
 class ClusterWrites:
     """Writes to one cluster in the name of one session (empty outside of sessions). Threads may share it."""
 
-    def __init__(self, client: KubernetesClient, *, session: str = "", epoch: int | None = None) -> None:
-        self._client = client
+    def __init__(
+        self,
+        client: KubernetesClient,
+        *,
+        session: str = "",
+        epoch: int | None = None,
+        lease: InstallationLease | None = None,
+        refusals: Refusals | None = None,
+    ) -> None:
+        """``lease``: nothing is written by who does not hold it. ``refusals``: what is noted there rests."""
+        self._client, self._lease, self._refusals = client, lease, refusals
         self._session = session
         # A Kubernetes server passes over headers that it does not know; the simulated cluster logs them.
         self._headers = {"X-TideSched-Session": session, "X-TideSched-Epoch": "" if epoch is None else str(epoch)}
@@ -286,4 +297,15 @@ class ClusterWrites:
         query: Mapping[str, Any] | None = None,
         content_type: str = "application/json",
     ) -> Outcome:
-        return self._client.send(method, path, body, query=query, content_type=content_type, headers=self._headers)
+        if method == "GET":
+            return self._client.send(method, path, body, query=query, content_type=content_type, headers=self._headers)
+        write = Write.of(method, path)
+        if not (query and "dryRun" in query):
+            if self._refusals is not None and (rests := self._refusals.resting(write)):
+                return Outcome(OutcomeKind.REFUSED, "Resting", f"refused {rests.times} times: {rests.said}")
+            if self._lease is not None and not self._lease.held(self._client):
+                return Outcome(OutcomeKind.UNREACHABLE, "NotHeld", self._lease.why, away=True)
+        sent = self._client.send(method, path, body, query=query, content_type=content_type, headers=self._headers)
+        if self._refusals is not None:
+            self._refusals.note(write, sent)
+        return sent

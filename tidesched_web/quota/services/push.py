@@ -11,9 +11,10 @@ from functools import partial
 from django.db.models import F, Q
 from django.utils import timezone
 
-from tidesched_web.clusters.connection_selectors import reached_clusters
+from tidesched_web.clusters.connection_selectors import reached_clusters, same_server
 from tidesched_web.clusters.credentials import UNUSABLE
 from tidesched_web.clusters.kubernetes.client import ApiFailure, Json, KubernetesClient, Unreachable
+from tidesched_web.clusters.kubernetes.installation_lease import lease_of
 from tidesched_web.clusters.kubernetes.outcomes import OutcomeKind
 from tidesched_web.clusters.kubernetes.paths import COMMAND, PRIORITY_CLASS, QUEUE, Kind
 from tidesched_web.clusters.kubernetes.pressure import run_all
@@ -136,7 +137,8 @@ class _Push:
 
     def __init__(self, cluster: Cluster, client: KubernetesClient, report: PushReport) -> None:
         self.cluster, self.client, self.report = cluster, client, report
-        self.writes = ClusterWrites(client)
+        self.lease = lease_of(cluster.pk, cluster.api_url)
+        self.writes = ClusterWrites(client, lease=self.lease)
 
     def run(self, classes: Sequence[PriorityClass], queues: Sequence[Queue]) -> None:
         forced = asked_again(self.cluster)
@@ -144,6 +146,11 @@ class _Push:
         waiting |= {(PRIORITY_CLASS.name, row.name): row for row in classes}
         waiting |= {(QUEUE.name, row.name): row for row in queues}
         try:
+            twin = same_server(self.cluster.server_uid, but=self.cluster.pk)
+            if twin is not None and twin.pk < self.cluster.pk:
+                raise Unreachable(f"This cluster is connected as {twin.name} already.", maybe_done=False)
+            if not self.lease.held(self.client):
+                raise Unreachable(self.lease.why or "The cluster's Lease was not answered in time.", maybe_done=False)
             if classes:
                 self._bring(PRIORITY_CLASS, [row.name for row in classes], forced, waiting)
             if queues and not self.report.unreachable:

@@ -10,11 +10,12 @@ from psycopg.types.json import Jsonb
 from tidesched_web.clusters.kubernetes.outcomes import Outcome, OutcomeKind
 from tidesched_web.clusters.models import Cluster
 from tidesched_web.common import live
-from tidesched_web.quota.drift_fields import fields_of
+from tidesched_web.quota.drift_fields import compare, fields_of, live_part
 from tidesched_web.quota.events import about_queue
 from tidesched_web.quota.models import PriorityClass, PushedObject, Queue, QueueState, SyncState, TideAnswer
 from tidesched_web.quota.push_selectors import FIRST_RETRY, LAST_RETRY
 from tidesched_web.quota.selectors import card_quota_of
+from tidesched_web.quota.services import drift
 from tidesched_web.quota.services.push_object import OVERTAKEN, Aim
 from tidesched_web.quota.services.tide_steps import Turned, note_steps
 from tidesched_web.quota.tide_selectors import beyond_base
@@ -131,9 +132,21 @@ def mark_pushed(cluster: Cluster, batch: Sequence[Pushed]) -> None:
         kept = [one.written for one in told if (one.kind, one.row.pk) not in newer]
         note_pushed(cluster_id=cluster.pk, written=kept)
         note_steps(cluster, [_turned(one.row, one, now) for one in batch if isinstance(one.row, Queue)])
+    _compare_answers(cluster, [one for one in told if (one.kind, one.row.pk) not in newer])
     moved = [one.row for one in batch if one.row.pk in marked and isinstance(one.row, Queue)]
     for row in moved[:_ANNOUNCED]:
         live.publish("queues", row.pk, row.version, cluster_id=row.cluster_id, about=about_queue(row, "push"))
+
+
+def _compare_answers(cluster: Cluster, taken: Sequence[Pushed]) -> None:
+    """In step is what the cluster says that it has, which a webhook may have made another than what was sent."""
+    live = {}
+    for one in taken:
+        body = one.outcome.body
+        if body is not None and compare(fields_of(one.aim.manifest), None, fields_of(live_part(body))):
+            live[one.kind, one.row.name] = drift.Live(live_part(body), body["metadata"].get("managedFields") or [])
+    if live:
+        drift.record(cluster=cluster, seen=drift.compared(cluster, live, live.keys()), live=live)
 
 
 def _turned(row: Queue, one: Pushed, now: dt.datetime) -> Turned:

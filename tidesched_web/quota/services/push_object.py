@@ -7,6 +7,8 @@ object at once, so what it should be is asked of the database after the object w
 from dataclasses import dataclass, replace
 from typing import Any
 
+from tidesched_web.clusters.kubernetes.installation_lease import installation_id
+from tidesched_web.clusters.kubernetes.manifests import INSTALLATION
 from tidesched_web.clusters.kubernetes.outcomes import Outcome, OutcomeKind
 from tidesched_web.clusters.kubernetes.ownership import standing
 from tidesched_web.clusters.kubernetes.paths import PRIORITY_CLASS
@@ -39,21 +41,34 @@ def _apply(writes: ClusterWrites, aim: Aim, live: Json | None) -> Outcome:
     is_class = aim.manifest["kind"] == PRIORITY_CLASS.name
     apply = writes.apply_priority_class if is_class else writes.apply_queue
     name = str(aim.manifest["metadata"]["name"])
-    stands = standing(aim.manifest, live)
+    manifest = aim.manifest if is_class else _kept_by(aim.manifest, installation_id())
+    keeper = str(((live or {}).get("metadata", {}).get("annotations") or {}).get(INSTALLATION, installation_id()))
+    same = not is_class and standing(_kept_by(aim.manifest, keeper), live).same
+    if keeper != installation_id() and not (is_class or aim.forced or same):
+        return Outcome(OutcomeKind.CONFLICT, "Conflict", f"Not overwritten: installation {keeper} keeps this queue")
+    stands = standing(manifest, live)
     if stands.same:
         return Outcome(OutcomeKind.DONE, "Unchanged", body=live)
     if stands.emptied and live is not None and not stands.contested:
         cleared = writes.remove_queue_fields(name, stands.emptied, version=live["metadata"]["resourceVersion"])
         if cleared.done:
             live = cleared.body
-            stands = standing(aim.manifest, live)
+            stands = standing(manifest, live)
     if aim.forced and is_class and live is not None and live.get("value") != aim.manifest["value"]:
         # Kubernetes edits no value: the class is made anew; pods keep what they have.
         writes.delete_priority_class(name, uid=live["metadata"]["uid"])
         live = None
     if stands.contested and not aim.forced:
         return Outcome(OutcomeKind.CONFLICT, "Conflict", stands.message)
-    return _overtaken(apply(_at_version(aim.manifest, live), force=aim.forced or stands.shared))
+    return _overtaken(apply(_at_version(manifest, live), force=aim.forced or stands.shared))
+
+
+def _kept_by(manifest: Json, keeper: str) -> Json:
+    metadata = manifest["metadata"]
+    return {
+        **manifest,
+        "metadata": {**metadata, "annotations": {**metadata["annotations"], INSTALLATION: keeper}},
+    }
 
 
 def _overtaken(outcome: Outcome) -> Outcome:

@@ -7,6 +7,7 @@ from django.db import transaction
 from django.utils import timezone
 
 from tidesched_web.clusters.kubernetes.outcomes import Outcome as Answer
+from tidesched_web.engine.taken import NotTaken
 from tidesched_web.scheduling.models import DecisionKind, DecisionState
 from tidesched_web.scheduling.pipeline import decisions, failpoints, memory, planning
 from tidesched_web.scheduling.pipeline.decisions import Draft, Outcome
@@ -28,13 +29,15 @@ class BindReport(msgspec.Struct):
     failed: int = 0
     open: int = 0
     taken_back: list[str] = []
+    refused: dict[str, NotTaken] = {}
 
 
 def gangs(drafts: Iterable[Draft]) -> list[GangBinds]:
     return [GangBinds(gang=unit[0].gang, to_send=unit) for unit in planning.gangs(drafts)]
 
 
-def send(units: Sequence[GangBinds], route: Route) -> BindReport:
+def send(units: Sequence[GangBinds], route: Route, *, again: bool = False) -> BindReport:
+    """``again``: they were sent before and had no answer; what is bound of a gang without the rest is taken back."""
     report = BindReport()
     by_first = {unit.to_send[0].id: unit for unit in units if unit.to_send}
     for batch in planning.batches([unit.to_send for unit in by_first.values()], BATCH):
@@ -49,7 +52,11 @@ def send(units: Sequence[GangBinds], route: Route) -> BindReport:
         report.open += len(outcomes) - len(known)
         states = {outcome.id: outcome for outcome in known}
         for unit in batch:
-            _complete_or_take_back(by_first[unit[0].id], states, route, report)
+            _complete_or_take_back(by_first[unit[0].id], states, route, report, again=again)
+    if report.refused:
+        with transaction.atomic():
+            hold_row(route.lease)
+            memory.back_off(route.cluster_id, {one.gang: one.why for one in report.refused.values()}, at=route.now)
     return report
 
 
@@ -66,18 +73,23 @@ def _call(draft: Draft, route: Route) -> Callable[[], Answer]:
     )
 
 
-def _complete_or_take_back(unit: GangBinds, states: dict[int, Outcome], route: Route, report: BindReport) -> None:
-    bound = [draft for draft in unit.to_send if draft.id in states and states[draft.id].state is DecisionState.DONE]
-    bound += unit.already
-    undecided = any(draft.id not in states for draft in unit.to_send)
-    if undecided or not bound or len(bound) >= unit.required:
+def _complete_or_take_back(
+    unit: GangBinds, states: dict[int, Outcome], route: Route, report: BindReport, *, again: bool
+) -> None:
+    ends = {draft.id: states[draft.id].state if draft.id in states else None for draft in unit.to_send}
+    bound = [draft for draft in unit.to_send if ends[draft.id] is DecisionState.DONE] + unit.already
+    missing = [d for d in unit.to_send if ends[d.id] not in (DecisionState.DONE, DecisionState.SUPERSEDED)]
+    undecided = None in ends.values()
+    if undecided and route.away:
         return
-    report.taken_back.append(unit.gang)
-    why = f"{len(bound)} of {unit.required} members could be bound"
-    take_back(bound, route, reason=why)
-    with transaction.atomic():
-        hold_row(route.lease)
-        memory.back_off(route.cluster_id, unit.gang, why, at=route.now)
+    said = next((states[draft.id].text for draft in missing if draft.id in states), "no answer")
+    why = f"{len(bound)} of {len(bound) + len(missing)} members could be bound ({said})"[:500]
+    stands = len(bound) >= unit.required
+    if missing:
+        report.refused[unit.gang] = NotTaken(unit.gang, tuple(draft.target for draft in missing), why, stands)
+    if bound and not stands and (again or not undecided):
+        report.taken_back.append(unit.gang)
+        take_back(bound, route, reason=why)
 
 
 def take_back(bound: Sequence[Draft], route: Route, *, reason: str) -> None:

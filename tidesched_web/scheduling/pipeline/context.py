@@ -9,6 +9,8 @@ import msgspec
 from tidesched_web.clusters.kubernetes.cache import ClusterCache
 from tidesched_web.clusters.kubernetes.client import KubernetesClient
 from tidesched_web.clusters.kubernetes.cluster_clock import ClusterClock
+from tidesched_web.clusters.kubernetes.installation_lease import lease_of
+from tidesched_web.clusters.kubernetes.refusals import Refusals
 from tidesched_web.clusters.models import Cluster, PolicyRevision
 from tidesched_web.common import live
 from tidesched_web.engine import bridge
@@ -25,6 +27,7 @@ from tidesched_web.scheduling.pipeline.nominations import NominationBook
 from tidesched_web.scheduling.pipeline.pod_reasons import PodReasonBook
 from tidesched_web.scheduling.pipeline.podgroups import PodGroupBook
 from tidesched_web.scheduling.pipeline.reclaims import QueueOwner, queue_owners
+from tidesched_web.scheduling.pipeline.sending import Aside
 from tidesched_web.scheduling.pipeline.statuses import QueueStatusBook
 from tidesched_web.scheduling.pipeline.usage import UsageRecorder
 from tidesched_web.workloads.services import GangRecorder
@@ -71,7 +74,10 @@ class ClusterContext:
         self.gang_counts = GangCountBook()
         self.nominations = NominationBook()
         self.pod_reasons = PodReasonBook()
-        self.foreign_holder = ""
+        self.installation_lease = lease_of(cluster.pk, cluster.api_url)
+        self.refusals = Refusals()
+        self.aside = Aside()
+        self.foreign_holder: str | None = None  # not asked yet
         self._policies: dict[int, Policy] = {}
         self._faults: dict[str, dict[str, Any]] | None = None
         self._to_announce: dict[tuple[str, int | str], live.About | None] = {}

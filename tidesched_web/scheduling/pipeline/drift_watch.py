@@ -36,6 +36,11 @@ class DriftWatch:
         self._noted_at = float("-inf")
         self._first = True
 
+    @property
+    def compared(self) -> bool:
+        """Whether all that is there was compared, and nothing waits for a second look."""
+        return not (self._first or self._doubted)
+
     def seen(self, kind: Kind, type_: str, obj: Json) -> None:
         if kind.name not in _KINDS:
             return

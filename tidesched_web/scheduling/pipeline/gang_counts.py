@@ -2,7 +2,6 @@ from collections.abc import Callable, Mapping, Sequence
 
 from tidesched_web.clusters.kubernetes.cache import GangCounts
 from tidesched_web.clusters.kubernetes.outcomes import Outcome as Answer
-from tidesched_web.clusters.kubernetes.outcomes import OutcomeKind
 from tidesched_web.engine.model import Pod, PodGroup, PodPhase, Snapshot
 from tidesched_web.scheduling.pipeline import timing
 from tidesched_web.scheduling.pipeline.pod_reasons import PodChanges
@@ -51,7 +50,7 @@ class GangCountBook:
         del moved[MOST_AT_ONCE:]
         answers = route.send([_patch(route, group, counts) for group, counts in moved]) if moved else []
         for (group, counts), answer in zip(moved, answers, strict=True):
-            if answer.kind is not OutcomeKind.UNREACHABLE:
+            if answer.settled:
                 self._told[group.key] = (counts, now)
         return sum(answer.done for answer in answers)
 

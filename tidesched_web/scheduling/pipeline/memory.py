@@ -1,7 +1,7 @@
 import datetime as dt
 import hashlib
 import logging
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 import msgspec
 
@@ -14,8 +14,8 @@ from tidesched_web.scheduling.models import Session, SessionMemory
 SPARE_SECONDS = 15.0
 LONGEST_SPARE_SECONDS = 600.0
 # The same for a gang of which not all members could be bound.
-BACK_OFF_SECONDS = 3.0
-LONGEST_BACK_OFF_SECONDS = 300.0
+BACK_OFF_SECONDS = 1.0
+LONGEST_BACK_OFF_SECONDS = 60.0
 
 _log = logging.getLogger(__name__)
 
@@ -53,12 +53,12 @@ def spare(cluster_id: int, gang: str, why: str, *, at: dt.datetime) -> None:
     _replace(cluster_id, msgspec.structs.replace(memory, spared=rests))
 
 
-def back_off(cluster_id: int, gang: str, why: str, *, at: dt.datetime) -> None:
-    """Do not try a gang again at once whose members were bound in part and had to be taken back."""
+def back_off(cluster_id: int, gangs: Mapping[str, str], *, at: dt.datetime) -> None:
+    """``gangs``: why the cluster did not bind them, all or in part: they are not tried again at once."""
     memory, now, rate = load(cluster_id) or Memory(), at.timestamp(), _clock_rate(cluster_id)
-    rests = prolonged(
-        memory.backing_off, gang, why, now=now, first=BACK_OFF_SECONDS * rate, longest=LONGEST_BACK_OFF_SECONDS * rate
-    )
+    rests, first, longest = memory.backing_off, BACK_OFF_SECONDS * rate, LONGEST_BACK_OFF_SECONDS * rate
+    for gang, why in gangs.items():
+        rests = prolonged(rests, gang, why, now=now, first=first, longest=longest)
     _replace(cluster_id, msgspec.structs.replace(memory, backing_off=rests))
 
 

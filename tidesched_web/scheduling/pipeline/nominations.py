@@ -1,7 +1,6 @@
 from collections.abc import Callable
 
 from tidesched_web.clusters.kubernetes.outcomes import Outcome as Answer
-from tidesched_web.clusters.kubernetes.outcomes import OutcomeKind
 from tidesched_web.engine.model import Pod, Result, Snapshot
 from tidesched_web.scheduling.pipeline import timing
 from tidesched_web.scheduling.pipeline.sending import Route
@@ -39,7 +38,7 @@ class NominationBook:
         self._told, self._wanted_at = told, wanted_at
         answers = route.send([_call(route, pod, node) for pod, node in changes]) if changes else []
         for (pod, node), answer in zip(changes, answers, strict=True):
-            if answer.kind is not OutcomeKind.UNREACHABLE:
+            if answer.settled:
                 self._told[pod.uid] = node
         return sum(answer.done for answer in answers)
 

@@ -1,5 +1,5 @@
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Any
 
 import msgspec
@@ -22,7 +22,8 @@ class Plan(msgspec.Struct, frozen=True):
             yield from part
 
 
-def make(result: Result, snapshot: Snapshot, *, new_events: Iterable[Counted]) -> Plan:
+def make(result: Result, snapshot: Snapshot, *, new_events: Iterable[Counted], resting: Collection[str]) -> Plan:
+    """``resting``: PodGroups that the cluster did not take lately."""
     pods = {pod.key: pod for pod in snapshot.pods}
     groups = {group.key: group for group in snapshot.pod_groups}
     return Plan(
@@ -31,7 +32,7 @@ def make(result: Result, snapshot: Snapshot, *, new_events: Iterable[Counted]) -
         statuses=[
             status_draft(outcome, groups[outcome.name])
             for outcome in result.podgroups
-            if outcome.name in groups and status_differs(outcome, groups[outcome.name])
+            if outcome.name in groups and outcome.name not in resting and status_differs(outcome, groups[outcome.name])
         ],
         events=[_event(event, pods, groups) for event in new_events],
     )

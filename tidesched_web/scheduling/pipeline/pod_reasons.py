@@ -4,7 +4,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 from tidesched_web.clusters.kubernetes.outcomes import Outcome as Answer
-from tidesched_web.clusters.kubernetes.outcomes import OutcomeKind
 from tidesched_web.engine.model import Edition, Pod, Reason, Result
 from tidesched_web.scheduling.pipeline import timing
 from tidesched_web.scheduling.pipeline.sending import Route
@@ -78,7 +77,7 @@ class PodReasonBook:
         del calls[MOST_AT_ONCE:]
         answers = route.send([_call(route, pod, reason) for pod, reason in calls]) if calls else []
         for (pod, reason), answer in zip(calls, answers, strict=True):
-            if answer.kind is not OutcomeKind.UNREACHABLE:
+            if answer.settled:
                 self._told[pod.uid] = str(reason.code), now
                 if self._told_gang.get(reason.podgroup, ("", now))[0] != reason.code:
                     self._told_gang[reason.podgroup] = str(reason.code), now

@@ -6,7 +6,6 @@ import msgspec
 
 from tidesched_web.clusters.kubernetes import manifests
 from tidesched_web.clusters.kubernetes.outcomes import Outcome as Answer
-from tidesched_web.clusters.kubernetes.outcomes import OutcomeKind
 from tidesched_web.engine.model import Pod, PodGroup, Snapshot
 from tidesched_web.scheduling.pipeline import timing
 from tidesched_web.scheduling.pipeline.sending import Route
@@ -46,7 +45,7 @@ class PodGroupBook:
         calls = [_make(route, missing[key], first[key]) for key in to_make]
         answers = route.send([*calls, *(_delete(route, group) for group in over)])
         for key, answer in zip(to_make, answers, strict=False):
-            if answer.kind is not OutcomeKind.UNREACHABLE:
+            if answer.settled:
                 self._tried[key] = now
                 if key in revisions:
                     self._revised[key] = revisions[key]

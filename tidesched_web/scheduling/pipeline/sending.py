@@ -1,6 +1,8 @@
 """The lease is checked before each request. A write without an answer stays *sending*: the next session asks."""
 
 import datetime as dt
+import logging
+import threading
 from collections.abc import Callable, Sequence
 
 import msgspec
@@ -16,9 +18,35 @@ from tidesched_web.scheduling.models import DecisionKind, DecisionState
 from tidesched_web.scheduling.pipeline import decisions, failpoints, guards
 from tidesched_web.scheduling.pipeline.assumed import Assumed
 from tidesched_web.scheduling.pipeline.decisions import Draft, Outcome
-from tidesched_web.scheduling.pipeline.lease import Lease, hold_row
+from tidesched_web.scheduling.pipeline.lease import Lease, LeaseLost, hold_row
 
 BATCH = 64
+ASIDE_SECONDS = 1.0
+
+_log = logging.getLogger(__name__)
+
+
+class Aside:
+    """What is only shown is sent beside the sessions: a server that is slow to take it costs one of them a second."""
+
+    def __init__(self) -> None:
+        self._thread: threading.Thread | None = None
+
+    def run(self, send: Callable[[], None]) -> None:
+        """Nothing while the last one is still under way."""
+        if self._thread is not None and self._thread.is_alive():
+            return
+        self._thread = threading.Thread(target=self._send, args=(send,), name="aside", daemon=True)
+        self._thread.start()
+        self._thread.join(ASIDE_SECONDS)
+
+    def _send(self, send: Callable[[], None]) -> None:
+        try:
+            send()
+        except LeaseLost as error:
+            _log.info("%s", error)
+        except Exception:  # noqa: BLE001 - a bug; sessions go on without it
+            _log.exception("what is only shown could not be sent")
 
 
 class Paused(RuntimeError):

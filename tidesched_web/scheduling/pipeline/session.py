@@ -2,11 +2,14 @@
 
 import datetime as dt
 import time
+from collections.abc import Mapping
+from functools import partial
 
 from django.db import transaction
 from django.utils import timezone
 
 from tidesched_web.clusters import services as clusters
+from tidesched_web.clusters.kubernetes.paths import POD_GROUP
 from tidesched_web.clusters.models import Cluster
 from tidesched_web.common.failures import described
 from tidesched_web.common.live import EVERYTHING, About
@@ -15,6 +18,7 @@ from tidesched_web.common.progress import progress
 from tidesched_web.engine import bridge
 from tidesched_web.engine.gangs import spared_until
 from tidesched_web.engine.model import BadInput, BrokenInvariant
+from tidesched_web.engine.taken import NotTaken, as_taken
 from tidesched_web.scheduling.holds import Hold
 from tidesched_web.scheduling.models import Session, SessionState
 from tidesched_web.scheduling.pipeline import (
@@ -33,7 +37,7 @@ from tidesched_web.scheduling.pipeline.budgets import Budgets
 from tidesched_web.scheduling.pipeline.context import ClusterContext
 from tidesched_web.scheduling.pipeline.decisions import Draft
 from tidesched_web.scheduling.pipeline.lease import hold_row
-from tidesched_web.scheduling.pipeline.sending import Paused, supersede
+from tidesched_web.scheduling.pipeline.sending import Paused, Route, supersede
 from tidesched_web.scheduling.pipeline.work import Work
 
 _Changed = dict[tuple[str, int | str], About | None]
@@ -84,8 +88,9 @@ def _2_settle(work: Work) -> None:
         work.hold in (Hold.QUOTA_ONLY, Hold.MODE_CHANGED)
         and not work.cluster.paused
         and guards.mode_changed(work.cluster)
+        and work.context.installation_lease.held(work.context.client)
     ):
-        statuses.clear_queue_figures(work.context.client)
+        statuses.clear_queue_figures(work.context.client, work.context.installation_lease)
     if work.hold is None:
         sessions = Session.objects.filter(cluster_id=work.cluster.pk)
         last = sessions.order_by("-id").values_list("id", "number").first() or (0, 0)
@@ -138,7 +143,8 @@ def _4_decide(work: Work) -> None:
 def _5_write_then_send(work: Work) -> None:
     since = time.perf_counter()
     events = work.context.events.due(work.result, work.snapshot) if work.hold is None else []
-    work.plan = planning.make(work.result, work.snapshot, new_events=events)
+    resting = work.context.refusals.names(POD_GROUP.plural)
+    work.plan = planning.make(work.result, work.snapshot, new_events=events, resting=resting)
     with transaction.atomic():
         hold_row(work.context.lease)
         writing.write(work)
@@ -162,13 +168,12 @@ def _send(work: Work) -> None:
         evicted = evictions.send(units, route, budgets=Budgets(work.snapshot) if units else None)
         made = context.pod_groups.send(work.snapshot, route, revisions=context.cache.revisions())
         bound = binds.send(binds.gangs(plan.binds), route)
-        context.nominations.send(work.result, work.snapshot, route)
-        context.pod_reasons.send(work.result, route, pods=work.seen.pods, shown=context.cache.waits)
-        told = _still_true(work, evicted.cancelled)
-        failed = statuses.send([*plan.statuses, *told], route, told=context.events.note)
-        context.gang_counts.send(work.snapshot, route, pods=work.seen.pods, shown=context.cache.gang_counts)
-        stateless = context.cache.stateless_queues()
-        context.queue_statuses.send(work.result, work.snapshot, route, stateless=stateless)
+        if bound.refused:
+            work.result = as_taken(work.result, work.snapshot, bound.refused)
+        told = _still_true(work, evicted.cancelled, bound.refused)
+        failed = statuses.send(told, route, told=context.events.note)
+        unsure = {outcome.queue for outcome in work.result.podgroups if outcome.name in bound.refused}
+        context.aside.run(partial(_show, work, route, unsure))
         route.require_server()
     except Paused:
         # What stands half-way is settled by the session after the pause; the rest is not sent at all.
@@ -182,12 +187,26 @@ def _send(work: Work) -> None:
     }
 
 
-def _still_true(work: Work, cancelled: set[int]) -> list[Draft]:
+def _show(work: Work, route: Route, unsure: set[str]) -> None:
+    """Levels, which the next session brings again. ``unsure``: queues whose figures count binds that were refused."""
+    context, result, snapshot = work.context, work.result, work.snapshot
+    context.nominations.send(result, snapshot, route)
+    context.pod_reasons.send(result, route, pods=work.seen.pods, shown=context.cache.waits)
+    context.gang_counts.send(snapshot, route, pods=work.seen.pods, shown=context.cache.gang_counts)
+    context.queue_statuses.send(result, snapshot, route, stateless=context.cache.stateless_queues(), but=unsure)
+
+
+def _still_true(work: Work, cancelled: set[int], refused: Mapping[str, NotTaken]) -> list[Draft]:
+    plan = work.plan
     gone = {index for index, row in enumerate(work.reclaims) if row.pk in cancelled}
-    over = [draft for draft in work.plan.events if draft.detail.get("reclaim") in gone] if gone else []
+    over = [draft for draft in plan.events if draft.detail.get("reclaim") in gone] if gone else []
     if over:
         supersede(over, "The reclaim was cancelled.")
-    return [draft for draft in work.plan.events if draft not in over]
+    unbound = {gang for gang, one in refused.items() if not one.stands}
+    untrue = [draft for draft in (*plan.statuses, *plan.events) if draft.gang in unbound and draft not in over]
+    if untrue:
+        supersede(untrue, "Its binds were refused.")
+    return [draft for draft in (*plan.statuses, *plan.events) if draft not in over and draft not in untrue]
 
 
 def _follow_clock(work: Work) -> None:

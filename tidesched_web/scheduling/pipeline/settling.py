@@ -87,7 +87,7 @@ def _settle_binds(drafts: Sequence[Draft], pods: dict[str, Answer], route: Route
             supersede(unbound, "Not bound when the session ended; decided anew.")
         else:
             to_finish.append(gang)
-    binds.send(to_finish, route)
+    binds.send(to_finish, route, again=True)
     failpoints.reach("settle.after_send")
 
 

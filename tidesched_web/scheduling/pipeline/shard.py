@@ -1,23 +1,23 @@
 import logging
 import threading
 import time
+from typing import Any
 
 from django.db import Error as DatabaseError
-from django.db import connection
+from django.db import connection, transaction
 from django.utils import timezone
 
+from tidesched_web.clusters import services as clusters
+from tidesched_web.clusters.connection_selectors import same_server
 from tidesched_web.clusters.kubernetes import collector
 from tidesched_web.clusters.kubernetes.cache import ClusterCache, Tap
 from tidesched_web.clusters.kubernetes.client import ApiFailure, KubernetesClient, Unreachable
 from tidesched_web.clusters.kubernetes.connection import BadConnection
-from tidesched_web.clusters.kubernetes.installation_lease import (
-    LEASE_NAME,
-    LEASE_NAMESPACE,
-    hold_lease,
-    release_lease,
-)
+from tidesched_web.clusters.kubernetes.installation_lease import LEASE_NAME, LEASE_NAMESPACE
 from tidesched_web.clusters.kubernetes.outcomes import OutcomeKind
 from tidesched_web.clusters.kubernetes.paths import QUEUE
+from tidesched_web.clusters.kubernetes.probe import server_uid
+from tidesched_web.clusters.kubernetes.refusals import Refusal, Refusals
 from tidesched_web.clusters.models import Cluster, ClusterMode
 from tidesched_web.common.failures import described
 from tidesched_web.common.progress import progress
@@ -27,7 +27,6 @@ from tidesched_web.scheduling.models import AlertSeverity, ReachState
 from tidesched_web.scheduling.pipeline import alerts, lease, requests, session, timing
 from tidesched_web.scheduling.pipeline.context import ClusterContext, NoPolicy
 from tidesched_web.scheduling.pipeline.drift_watch import DriftWatch
-from tidesched_web.scheduling.pipeline.installation import installation_id
 from tidesched_web.scheduling.pipeline.lease import Lease, LeaseLost
 from tidesched_web.scheduling.pipeline.observed import Observer
 from tidesched_web.scheduling.pipeline.reach import Reach, ReachWatch, reach_of
@@ -43,6 +42,14 @@ def is_mode(cluster_id: int, mode: ClusterMode) -> bool:
 
 class KindsMissing(RuntimeError):
     """Volcano's kinds went from the cluster: a session would take every gang for lost."""
+
+
+class WentBack(RuntimeError):
+    """The cluster is in an older state than before, or another one: what was read of it is worth nothing."""
+
+    def __init__(self, why: str, server_uid: str = "") -> None:
+        super().__init__(why)
+        self.server_uid = server_uid
 
 
 class Watching:
@@ -83,6 +90,8 @@ class Watching:
 
 _log = logging.getLogger(__name__)
 
+# So long the first sessions wait for what a cluster that went back differs in.
+COMPARE_SECONDS = 60.0
 # So often it is looked whether the cluster is reached in another way by now: no session has to succeed for that.
 FOLLOW_SECONDS = 2.0
 _CONNECT_AGAIN_SECONDS = 10.0
@@ -104,6 +113,16 @@ def _connection_of(cluster: Cluster) -> tuple[object, ...]:
 _FAILURES_BEFORE_ALERT = 3
 
 
+def _refused(verb: str, resource: str, of: list[Refusal]) -> dict[str, Any]:
+    said, name = of[0].said[:500], of[0].write.name
+    return {
+        "severity": AlertSeverity.WARNING,
+        "code": "write_refused",
+        "message": f"{verb} {resource} {name}: {said}",
+        "numbers": {"verb": verb, "resource": resource, "object": name, "objects": len(of), "said": said},
+    }
+
+
 class ClusterShard(threading.Thread):
     """``busy`` is true while a session is under way: past its lease the process may then not live on."""
 
@@ -116,8 +135,10 @@ class ClusterShard(threading.Thread):
         self._watch_woke = False
         self._context: ClusterContext | None = None
         self._lease_object_at = float("-inf")
+        self._compares_until = float("-inf")
         self._followed_at = time.monotonic()
         self._connection: tuple[object, ...] = ()
+        self._refused = True  # alerts of a holder before
         self._watching = Watching(self.cluster_id)
 
     @property
@@ -140,6 +161,15 @@ class ClusterShard(threading.Thread):
             self._run()
 
     def _run(self) -> None:
+        try:
+            went_back = True
+            while went_back and not self._ends():
+                went_back = self._follow_cluster()
+        finally:
+            self._release()
+
+    def _follow_cluster(self) -> bool:
+        """Until the end, or until the cluster went back: True, and all is read and compared anew."""
         cache: ClusterCache | None = None
         client: KubernetesClient | None = None
         try:
@@ -155,6 +185,10 @@ class ClusterShard(threading.Thread):
                 self._work()
         except LeaseLost as error:
             _log.warning("%s", error)
+        except WentBack as error:
+            self._say(error)
+            self._begin_anew(str(error), error.server_uid)
+            return True
         except BadConnection as error:
             # Of the own pod where there is none: nothing to watch with, and nothing that trying at once would mend.
             self._say(error)
@@ -164,7 +198,11 @@ class ClusterShard(threading.Thread):
             _log.exception("the session thread of cluster %s ended", self.cluster_id)
         finally:
             self.busy = False
-            self._leave(cache, client)
+            if cache is not None:
+                cache.stop()
+            if client is not None:
+                client.close()
+        return False
 
     # -- steps -------------------------------------------------------------------------------------------------
 
@@ -179,9 +217,12 @@ class ClusterShard(threading.Thread):
                     assert self._context is not None
                     self._context.load()
                     loaded = True
-                if cache.wait_synced(1.0):
+                if not cache.wait_synced(1.0):
+                    continue
+                if self._watching.drift.compared or time.monotonic() > self._compares_until:
                     collector.pass_over()
                     return True
+                self._stop_asked.wait(0.2)
             except DatabaseError as error:
                 self._say(error)
                 self._wake.wait(1.0)
@@ -195,13 +236,14 @@ class ClusterShard(threading.Thread):
             self._watching.look(self._context.cache)
             try:
                 self._follow_connection()
+                self._hold_lease_object(self._context)
                 trigger = self._due(last_start, period)
                 if trigger is None:
                     continue
                 last_start, started_at = time.monotonic(), timezone.now()
                 period = self._one_session(trigger)
                 requests.done(self.cluster_id, started_at=started_at, period=period)
-            except LeaseLost:
+            except (LeaseLost, WentBack):
                 raise
             except _EXPECTED as error:
                 self._fail(error, period)
@@ -228,12 +270,38 @@ class ClusterShard(threading.Thread):
         self._wake.clear()
         return None
 
+    def _begin_anew(self, why: str, server_uid: str) -> None:
+        """What the cluster lost is compared with what was approved before a session decides on it."""
+        self._watching, self._compares_until = Watching(self.cluster_id), time.monotonic() + COMPARE_SECONDS
+        assert self._context is not None
+        self._context.installation_lease.went_back = ""
+        try:
+            with transaction.atomic():
+                alerts.raise_alert(
+                    cluster_id=self.cluster_id,
+                    key="went_back",
+                    severity=AlertSeverity.CRITICAL,
+                    code="went_back",
+                    message=f"The cluster is not the one that it was: {why}.",
+                    numbers={"said": why},
+                )
+                if server_uid:
+                    clusters.note_server(cluster=Cluster.objects.get(pk=self.cluster_id), server_uid=server_uid)
+        except DatabaseError as error:
+            self._say(error)
+        self._stop_asked.wait(EVERY_SECONDS)
+
     def _one_session(self, trigger: str) -> float:
         assert self._context is not None
         self._watching.require_kinds(self._context.cache)
         self._hold_lease_object(self._context)
+        if why := self._context.cache.went_back() or self._context.installation_lease.went_back:
+            raise WentBack(why)
         self.busy = True
-        done = session.run(self._context, trigger=trigger)
+        try:
+            done = session.run(self._context, trigger=trigger)
+        finally:
+            self._tell_refusals(self._context.refusals)
         alerts.resolve(cluster_id=self.cluster_id, key="session_failed", by="scheduler")
         return float(done.cluster.session_period_seconds)
 
@@ -251,33 +319,55 @@ class ClusterShard(threading.Thread):
         """Keep the cluster's own Lease: another installation that holds it schedules, and this one only shows."""
         if time.monotonic() - self._lease_object_at < timing.LEASE_SECONDS / 3:
             return
+        twin = self._recognize(context.client)
         if is_mode(self.cluster_id, ClusterMode.OBSERVE):  # writes nothing, this object neither
-            self._lease_object_at, context.foreign_holder = time.monotonic(), ""
+            self._lease_object_at = time.monotonic()
+            self._nobody_else(context)
             return
-        answer = hold_lease(
-            context.client, installation=installation_id(), wall=time.time(), seconds=timing.LEASE_SECONDS
-        )
-        if answer.outcome.kind is OutcomeKind.UNREACHABLE:
-            raise Unreachable(answer.outcome.message, maybe_done=answer.outcome.maybe_done)
-        if not answer.held and not answer.holder and is_mode(self.cluster_id, ClusterMode.SCHEDULE):
+        answer = context.installation_lease.hold(context.client)
+        away = answer.outcome.kind is OutcomeKind.UNREACHABLE
+        if not answer.held and not answer.holder and (away or is_mode(self.cluster_id, ClusterMode.SCHEDULE)):
             # Not readable is not another's: an API server that has just started knows no roles for a moment.
-            said = f"the Lease {LEASE_NAMESPACE}/{LEASE_NAME} cannot be kept: {answer.outcome.message}"
-            raise Unreachable(said, maybe_done=False)
+            said = f"the Lease {LEASE_NAMESPACE}/{LEASE_NAME} cannot be kept: {answer.why}"
+            raise Unreachable(said, maybe_done=answer.outcome.maybe_done)
         self._lease_object_at = time.monotonic()
-        if answer.held or not answer.holder:
-            if context.foreign_holder:
-                alerts.resolve(cluster_id=self.cluster_id, key=FOREIGN_KEY, by="scheduler")
-            context.foreign_holder = ""
+        holder = answer.holder if not answer.held else twin
+        if not holder:
+            self._nobody_else(context)
             return
-        context.foreign_holder = answer.holder
+        context.foreign_holder = holder
         alerts.raise_alert(
             cluster_id=self.cluster_id,
             key=FOREIGN_KEY,
             severity=AlertSeverity.CRITICAL,
             code=FOREIGN_CODE,
-            message=f"Nothing is sent: the cluster's Lease is held by {context.foreign_holder}.",
+            message=f"Nothing is sent: the cluster's Lease is held by {holder}.",
             numbers={"holder": context.foreign_holder},
         )
+
+    def _nobody_else(self, context: ClusterContext) -> None:
+        if context.foreign_holder != "":
+            alerts.resolve(cluster_id=self.cluster_id, key=FOREIGN_KEY, by="scheduler")
+        context.foreign_holder = ""
+
+    def _recognize(self, client: KubernetesClient) -> str:
+        """The name under which this server is connected already, if it is. Raises WentBack: it is another server."""
+        uid = server_uid(client)
+        cluster = Cluster.objects.get(pk=self.cluster_id)
+        if uid and uid != cluster.server_uid:
+            if cluster.server_uid:
+                raise WentBack(f"its kube-system was {cluster.server_uid} and is {uid}", uid)
+            clusters.note_server(cluster=cluster, server_uid=uid)
+        twin = same_server(uid, but=self.cluster_id)
+        return f"cluster {twin.name}" if twin is not None and twin.pk < self.cluster_id else ""
+
+    def _tell_refusals(self, refusals: Refusals) -> None:
+        wanted = {
+            f"write_refused:{verb}:{what}": _refused(verb, what, of) for (verb, what), of in refusals.repeated().items()
+        }
+        if wanted or self._refused:
+            alerts.keep_open(cluster_id=self.cluster_id, prefix="write_refused:", wanted=wanted)
+        self._refused = bool(wanted)
 
     def _fail(self, error: Exception, period: float) -> None:
         self._say(error)
@@ -309,18 +399,12 @@ class ClusterShard(threading.Thread):
     def _ends(self) -> bool:
         return self._stop_asked.is_set() or self.lease.lost
 
-    def _leave(self, cache: ClusterCache | None, client: KubernetesClient | None) -> None:
+    def _release(self) -> None:
         try:
-            if client is not None and not self.lease.lost:
-                release_lease(client, installation=installation_id())
             if not self.lease.lost:
                 lease.release(self.lease)
-        except (DatabaseError, ApiFailure, Unreachable) as error:
+        except DatabaseError as error:
             self._say(error)
         finally:
             self.lease.lose()
-            if cache is not None:
-                cache.stop()
-            if client is not None:
-                client.close()
             connection.close()

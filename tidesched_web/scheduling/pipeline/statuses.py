@@ -1,10 +1,11 @@
 """These are levels, not acts: what was not sent is decided anew from what the cluster shows."""
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 from tidesched_web.clusters.kubernetes.client import KubernetesClient, Unreachable
+from tidesched_web.clusters.kubernetes.installation_lease import InstallationLease
 from tidesched_web.clusters.kubernetes.manifests import rfc3339
 from tidesched_web.clusters.kubernetes.outcomes import Outcome as Answer
 from tidesched_web.clusters.kubernetes.outcomes import OutcomeKind
@@ -64,9 +65,9 @@ def _call(draft: Draft, route: Route) -> Callable[[], Answer]:
 _COUNTS = ("pending", "inqueue", "running", "unknown", "completed")
 
 
-def clear_queue_figures(client: KubernetesClient) -> int:
+def clear_queue_figures(client: KubernetesClient, lease: InstallationLease) -> int:
     """Stale figures would stay for ever: gangs hold a deletion, and allocated pods forbid child queues."""
-    writes, cleared = ClusterWrites(client), 0
+    writes, cleared = ClusterWrites(client, lease=lease), 0
     for queue in client.get(QUEUE.path())["items"]:
         status, metadata = queue.get("status") or {}, queue["metadata"]
         if not status.get("allocated") and not any(status.get(count) for count in _COUNTS):
@@ -86,8 +87,10 @@ class QueueStatusBook:
         self._told: dict[str, dict[str, Any]] = {}
         self._told_at = float("-inf")
 
-    def send(self, result: Result, snapshot: Snapshot, route: Route, *, stateless: Mapping[str, int]) -> int:
-        """``stateless``: queues without a state, and the resource version that they were seen at."""
+    def send(
+        self, result: Result, snapshot: Snapshot, route: Route, *, stateless: Mapping[str, int], but: Collection[str]
+    ) -> int:
+        """``stateless``: queues without a state, and the version that they were seen at. ``but``: not these queues."""
         if timing.monotonic() - self._told_at < FIGURES_SECONDS:
             return 0
         self._told_at = timing.monotonic()
@@ -99,7 +102,7 @@ class QueueStatusBook:
         wanted = {
             queue.name: _queue_status(queue, phases.get(queue.name, Counter()), resources)
             for queue in result.queues
-            if queue.name in there
+            if queue.name in there and queue.name not in but
         }
         moved = [name for name, status in wanted.items() if name in stateless or self._told.get(name) != status]
         answers = route.send([_patch(route, name, wanted[name], stateless.get(name)) for name in moved])

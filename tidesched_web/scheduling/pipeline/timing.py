@@ -1,11 +1,10 @@
 """A request sent right after a check of the lease may take effect ``REQUEST_SECONDS`` later: checks ask for that."""
 
-import os
-import time
-
+from tidesched_web.clusters.kubernetes import installation_lease
 from tidesched_web.common.progress import HANG_SECONDS
 
-LEASE_SECONDS = float(os.environ.get("TIDESCHED_LEASE_SECONDS", "15"))
+LEASE_SECONDS = installation_lease.LEASE_SECONDS
+monotonic = installation_lease.monotonic
 RENEW_SECONDS = LEASE_SECONDS / 5
 SKEW_SECONDS = min(1.0, LEASE_SECONDS / 10)
 REQUEST_SECONDS = min(5.0, LEASE_SECONDS / 3)
@@ -14,10 +13,3 @@ REQUEST_SECONDS = min(5.0, LEASE_SECONDS / 3)
 STANDING_SECONDS = max(HANG_SECONDS - LEASE_SECONDS, HANG_SECONDS / 2)
 # Without Celery, PostgreSQL rows alone are swept this often.
 SWEEP_SECONDS = min(5.0, LEASE_SECONDS / 3)
-
-_CLOCK = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
-
-
-def monotonic() -> float:
-    """Seconds that never go back and also pass while the machine sleeps or the process is stopped."""
-    return time.clock_gettime(_CLOCK)

@@ -56,6 +56,12 @@ class Work:
             epoch=lease.epoch,
             now=self.now,
             lease=lease,
-            writes=ClusterWrites(self.context.client, session=str(number), epoch=lease.epoch),
+            writes=ClusterWrites(
+                self.context.client,
+                session=str(number),
+                epoch=lease.epoch,
+                lease=self.context.installation_lease,
+                refusals=self.context.refusals,
+            ),
             assumed=self.context.assumed,
         )

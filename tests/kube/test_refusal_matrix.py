@@ -1,0 +1,159 @@
+"""Each write that TideSched needs, refused in each way, in the middle of a living installation.
+
+The cells come from the table of RBAC (`clusters/kubernetes/verbs.py`). In each: a gang runs, one waits, one arrives and
+an edit is pushed while the fault stands. No cells have what an apply makes (one PATCH creates and changes), removals
+(only after one was approved, or a gang was bound in part), priority classes (pushed as queues are) and Volcano's
+commands. `make proof-refusals` prints the table of `docs/kubernetes.md`.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+
+import pytest
+from django.db import connection, connections
+
+from tests.kube.fault_proxy import Fault, FaultProxy
+from tests.kube.living import Living
+from tests.kube.real_server import RealServer
+from tests.waiting import until
+from tidesched_web.clusters.kubernetes.paths import QUEUE
+from tidesched_web.clusters.kubernetes.verbs import NEEDS
+from tidesched_web.quota.models import Queue
+from tidesched_web.quota.services import push
+from tidesched_web.scheduling.models import Session
+
+pytestmark = [pytest.mark.proof, pytest.mark.timeout(300)]
+
+_HOOK = 'admission webhook "guard.example.com" denied the request'
+FAULTS = {
+    "refused (403)": Fault(code=403, reason="Forbidden"),
+    "refused by a webhook": Fault(code=400, reason=_HOOK),
+    "hanging": Fault(delay=6.0, code=504, reason="Timeout"),
+    "done, answer lost": Fault(lose_answer=True),
+}
+# How a request of a need is known: its method and a part of its path. An apply is one PATCH, also where it creates.
+_REQUESTS = {
+    ("queues", "patch"): ("PATCH", "/queues/train?"),
+    ("queues/status", "patch"): ("PATCH", "/queues/train/status"),
+    ("leases", "update"): ("PUT", "/leases/tidesched-scheduler"),
+    ("leases", "get"): ("GET", "/leases/tidesched-scheduler"),
+    ("pods/binding", "create"): ("POST", "/pods/new-worker-"),
+    ("pods/eviction", "create"): ("POST", "/eviction"),
+    ("pods/status", "patch"): ("PATCH", "/pods/waits-worker-"),
+    ("events", "patch"): ("PATCH", "/events/"),
+    ("podgroups", "patch"): ("PATCH", "/podgroups/podgroup-"),
+    ("podgroups/status", "patch"): ("PATCH", "/podgroups/new-"),
+}
+_TELLING = {"write_refused", "session_failed", "foreign_scheduler", "drift"}
+READS = ("get", "list", "watch")
+
+
+@dataclass(frozen=True)
+class Cell:
+    resource: str
+    verb: str
+    fault: str
+
+    def __str__(self) -> str:
+        return f"{self.verb} {self.resource}: {self.fault}"
+
+
+def cells() -> list[Cell]:
+    needed = {(need.resource, verb) for need in NEEDS for verb in need.verbs if verb not in READS}
+    needed |= {("leases", "get")}
+    return [Cell(*what[:1], what[1], fault) for what in _REQUESTS if what in needed for fault in FAULTS]
+
+
+@pytest.fixture(scope="module")
+def table() -> Iterator[list[tuple[str, ...]]]:
+    rows: list[tuple[str, ...]] = []
+    yield rows
+    print()
+    for row in rows:
+        print(f"| {' | '.join(row)} |")
+
+
+@pytest.fixture
+def living(server: RealServer, proxy: FaultProxy, transactional_db: None) -> Iterator[Living]:
+    made = Living(server, proxy, nodes=3)
+    yield made
+    made.close()
+    connections.close_all()
+
+
+def beside(work: Callable[[], object]) -> threading.Thread:
+    def run() -> None:
+        work()
+        connection.close()
+
+    thread = threading.Thread(target=run, daemon=True)
+    thread.start()
+    return thread
+
+
+@pytest.mark.parametrize("cell", cells(), ids=str)
+def test_a_fault_costs_others_nothing_and_heals(cell: Cell, living: Living, table: list[tuple[str, ...]]) -> None:
+    method, part = _REQUESTS[cell.resource, cell.verb]
+    living.train("runs", 4)
+    until(lambda: living.running("runs") == 4)
+    waits = 18 if cell.resource == "pods/status" else 30  # more than there is; 18 have pods, which say why they wait
+    living.train("waits", waits)
+    fault = living.proxy.spoil(replace(FAULTS[cell.fault], method=method, part=part))
+    began = time.monotonic()
+    living.approve("train", 23)
+    pushes = beside(push.push_pending)
+    living.train("new", 3)
+    if cell.resource in ("podgroups", "pods/eviction"):
+        living.serve("web", 4 if cell.resource == "podgroups" else 24)
+    told = ""
+    lost = cell.fault == "done, answer lost"
+    quiet = cell.resource == "leases" and lost  # asked again it finds its own work done
+    if not quiet:
+        until(lambda: fault.seen > 0, story=living.story)
+        if not lost and cell.resource != "events":  # what is told once of each object is told no second time
+            told = until(lambda: _told(living, cell), 30, story=living.story)
+    seconds = time.monotonic() - began
+    ended = Session.objects.filter(state="done").count()
+    if cell.resource not in ("leases", "pods/eviction", "pods/status"):
+        living.train("other", 2)
+        until(lambda: living.running("other") == 2, story=living.story)
+    sessions = Session.objects.filter(state="done").count() - ended
+    living.proxy.heal()
+    healed = time.monotonic()
+    until(lambda: _as_meant(living, cell), 90, story=living.story)
+    after = time.monotonic() - healed
+    table.append(
+        (f"{cell.verb} {cell.resource}", cell.fault, told or "–", f"{seconds:.0f}", str(sessions), f"{after:.0f}")
+    )
+    pushes.join(60)
+    assert living.bound_twice() == []
+    assert living.quota("train") == 23
+    assert 0 in (living.bound("waits"), len(living.pods("waits")) - waits)
+
+
+def _told(living: Living, cell: Cell) -> str:
+    resource = cell.resource.partition("/")[0].rstrip("s")
+    for code, text in living.alerts().items():
+        if code == "push_refused" or (code in _TELLING and resource in text.lower()):
+            return code
+    if cell.resource == "queues" and Queue.objects.get(name="train").sync_error:
+        return "the queue's own line"
+    return ""
+
+
+def _as_meant(living: Living, cell: Cell) -> bool:
+    push.push_pending()
+    if cell.resource == "pods/eviction":
+        standing = living.running("web") == 24
+    else:
+        standing = living.running("new") == 3 and living.group("new").get("status", {}).get("phase") in (
+            "Running",
+            None,
+        )
+    figures = bool(living.direct.get(QUEUE.path(name="train")).get("status", {}).get("allocated"))
+    quiet = not living.alerts().keys() - {"promise_unused"}
+    return standing and figures and quiet and living.quota("train") == 23
