@@ -448,5 +448,6 @@ def pause(this: Page) -> HttpResponse:
             return redirect("console:cluster_overview", cluster.slug)
     if "act" in form.errors:
         form.data = {**form.data, **present}  # what is sent next is what the page asks about
+    # `clusters_now` has put session_id beside the row.
     first = first_unsent(cluster, cluster.session_id) if cluster.paused else None  # type: ignore[attr-defined]
     return this.render("clusters/pause.html", {"form": form, "first_unsent": first}, status=400 if form.errors else 200)

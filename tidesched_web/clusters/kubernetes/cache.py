@@ -293,7 +293,7 @@ def _tried(look: Callable[..., Any], *args: Any) -> Any:
     """What it answers; None where it fails, for instance at a field of another type."""
     try:
         return look(*args)
-    except Exception:
+    except Exception:  # a bug of who looks; the object itself is readable
         log.exception("%s cannot look at an object", getattr(look, "__qualname__", look))
         return None
 
