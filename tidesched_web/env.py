@@ -14,6 +14,7 @@ import msgspec
 BASE_DIR = Path(__file__).resolve().parent.parent
 # No password is shorter, the first account's included.
 PASSWORD_LENGTH = 10
+_ORIGIN = re.compile(r"https?://([a-z0-9._-]+|\[[0-9a-f:]+\])(:[0-9]{1,5})?", re.IGNORECASE)
 _RATE = re.compile(r"[1-9][0-9]*/[0-9]*[smhd]/(ip|key|user)")
 
 
@@ -39,6 +40,17 @@ class Runtime(msgspec.Struct, omit_defaults=True):
 def text(name: str, default: str = "") -> str:
     """Return the variable without surrounding blanks; an empty one counts as not set."""
     return os.environ.get(name, "").strip() or default
+
+
+def origin(name: str) -> str:
+    """Return an address of a host's root, without its last slash. Raises ValueError: for anything else."""
+    value = text(name).rstrip("/")
+    if not value or _ORIGIN.fullmatch(value):
+        return value
+    said = "expected such as https://tidesched.example.com"
+    if "/" in value.partition("://")[2]:
+        said = "TideSched is served at the root of a host and below no path: give it a host name of its own"
+    raise ValueError(f"{name}={value.rpartition('@')[2]!r}: {said}")
 
 
 def demo_size() -> str:

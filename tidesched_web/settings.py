@@ -1,5 +1,6 @@
 """Django's settings, all of them from the environment (docs/operations.md lists the variables)."""
 
+import re
 from typing import Any
 
 import dj_database_url
@@ -26,14 +27,18 @@ TIDESCHED_KEYS = [key for key in env.secret("TIDESCHED_KEYS", "tidesched_keys").
 
 # --- the address that people use --------------------------------------------------------------------------------------
 
-PUBLIC_URL = env.text("PUBLIC_URL", RUNTIME.web_url or "http://127.0.0.1:8000").rstrip("/")
+GIVEN_URL = env.origin("PUBLIC_URL")
+PUBLIC_URL = GIVEN_URL or RUNTIME.web_url or "http://127.0.0.1:8000"
 LISTENS_ON = env.text("HOST", "127.0.0.1")
 _LOCAL_NAMES = ("localhost", "127.0.0.1", "[::1]")
 # Who listens on every interface is reached under names that cannot be known here.
 _EVERYWHERE = LISTENS_ON in {"0.0.0.0", "::"}  # noqa: S104
-ALLOWED_HOSTS = env.words("ALLOWED_HOSTS", ("*",) if _EVERYWHERE else (*_LOCAL_NAMES, LISTENS_ON))
+_PUBLIC_NAME = re.sub(r":[0-9]+$", "", GIVEN_URL.rpartition("/")[2])
+_NAMES = tuple(name for name in (*_LOCAL_NAMES, LISTENS_ON, _PUBLIC_NAME) if name)
+ALLOWED_HOSTS = env.words("ALLOWED_HOSTS", ("*",) if _EVERYWHERE else _NAMES)
 CSRF_TRUSTED_ORIGINS = env.words("CSRF_TRUSTED_ORIGINS", (PUBLIC_URL,))
 _HTTPS = PUBLIC_URL.startswith("https://")
+SECURE_SSL_HOST = GIVEN_URL.rpartition("/")[2] or None
 SECURE_SSL_REDIRECT = _HTTPS and env.flag("SECURE_SSL_REDIRECT", default=True)
 # Whose X-Forwarded-For is believed: of the proxies named here, else of the peer (common.client_address).
 TRUSTED_PROXIES = env.networks("TRUSTED_PROXIES")
@@ -356,6 +361,8 @@ JOB_HANDLERS = {
     "impact_day": "tidesched_web.changes.impact_jobs.impact_of_a_day",
     "connection_test": "tidesched_web.scheduling.connection_test_jobs.test_connection",
 }
+# What is told where a job ended without a result: by its handler, its limit of time, or the end of its process.
+JOB_ENDINGS = {"connection_test": "tidesched_web.scheduling.connection_test_jobs.test_broke"}
 
 # --- logs -------------------------------------------------------------------------------------------------------------
 

@@ -11,17 +11,12 @@
 //     get(key, column), set(changes: [{ row: key, column, value }])   keys are the model's own: rowKey(index)
 //     written({ step, same, left, source })   what came of an input: left = [{ key, column, text, why, place }]
 //     opened(), closed()   the editor of a cell was opened, or closed
+//     read(text) -> [[number, cells]] of text that has more than one cell
 //     show(keys)   these rows have to be in sight, whatever the filter says
 //   })
 (() => {
   "use strict";
   const setAttribute = (el, name, value) => { if (value) el.setAttribute(name, value); else el.removeAttribute(name); };
-
-  // Tab-separated text as spreadsheets write it, with quoted cells.
-  const parseTable = (text) => {
-    const table = window.Papa.parse(text.replace(/\r?\n$/, ""), { delimiter: "\t" }).data;
-    return table.length ? table : [[""]];
-  };
 
   class TideGrid {
     constructor(el, model) {
@@ -427,19 +422,22 @@
       this.pasteText(event.clipboardData.getData("text/plain"));
     }
 
-    pasteText(text) {
-      this.pasteTable(parseTable(text));
+    async pasteText(text) {
+      const range = this.ranges.at(-1), one = text.replace(/\r?\n$/, "");
+      const lines = /[\t\r\n]/.test(one) ? await this.model.read(text) : [[1, [one]]];
+      if (lines?.length) this.pasteTable(lines, "paste", range);
     }
 
-    pasteTable(table, source = "paste") {
-      const named = this.model.named?.(table, source);
+    // lines = [[number, cells]]
+    pasteTable(lines, source, range = this.ranges.at(-1)) {
+      const named = this.model.named?.(lines);
       if (named) { this.write(named.wanted, { left: named.left, source }); return; }
+      const table = lines.map(([, cells]) => cells);
       if (table.length === 1 && table[0].length === 1) {
         const text = table[0][0].trim();
         this.write([...this.cells()].map((place) => ({ ...place, text })), { source });
         return;
       }
-      const range = this.ranges.at(-1);
       // A block that fits the selection several times is repeated, as spreadsheets do.
       const rows = Math.max(table.length, (range.r1 - range.r0 + 1) % table.length ? 0 : range.r1 - range.r0 + 1);
       const wide = Math.max(...table.map((line) => line.length));

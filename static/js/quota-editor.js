@@ -281,7 +281,8 @@
     },
     copied: (n) => message(say(n === 1 ? "copied_one" : "copied", { n }), ""),
     leave: () => at("review").focus(),
-    named: (table) => intake.named(table),
+    read: (text) => read(text, "paste"),
+    named: (lines) => intake.named(lines),
   };
 
   // --- words below the grid ------------------------------------------------------------------------------------------
@@ -461,6 +462,18 @@
   // --- the server's word ---------------------------------------------------------------------------------------------
   let asking = 0, asked = null;
   const token = () => document.querySelector("#review-form [name=csrfmiddlewaretoken]").value;
+  // A table is read by the server, as everywhere; null = it was not, and why is said.
+  const read = async (body, source) => {
+    const refused = (why) => intake.report({ step: [], same: 0, left: [{ text: "", why }], source });
+    try {
+      const answer = await fetch(`${sheet.dataset.table}?${source}`, { method: "POST", credentials: "same-origin", body, headers: { "Content-Type": "text/csv", "X-CSRFToken": token() } });
+      if (!answer.ok) throw new Error(String(answer.status));
+      const { lines, error } = await answer.json();
+      if (!error) return lines;
+      refused(error);
+    } catch { refused(words.unread); }
+    return null;
+  };
   const askServer = () => {
     clearTimeout(asking);
     asked?.abort();
@@ -657,7 +670,9 @@
       lines.push([rows[row].name, rows[row].service, rows[row].kind, ...columns.map((_column, column) => plain(column, value(row, column))), rows[row].key]);
     }
     const link = document.createElement("a");
-    link.href = URL.createObjectURL(new Blob(["\ufeff", window.Papa.unparse(lines, { escapeFormulae: true })], { type: "text/csv" }));
+    const written = (cell) => (/[",;\t\n]/.test(cell) ? `"${cell.replaceAll('"', '""')}"` : cell);
+    const text = lines.map((line) => line.map((cell) => written(cell.replace(/^'*[=+\-@\t]/, "'$&"))).join(",")).join("\r\n");
+    link.href = URL.createObjectURL(new Blob(["\ufeff", text], { type: "text/csv" }));
     link.download = sheet.dataset.file;
     link.click();
     URL.revokeObjectURL(link.href);
@@ -665,9 +680,10 @@
   at("import-csv").addEventListener("change", async (event) => {
     const [file] = event.target.files;
     if (!file) return;
-    // Commas, semicolons or tabs: the delimiter is found in the file.
-    const cells = window.Papa.parse((await file.text()).replace(/^\ufeff/, ""), { skipEmptyLines: true }).data;
-    if (cells.length) grid.pasteTable(cells, "file");
+    const lines = await read(file, "file");
+    // A file says itself where its figures belong; by their place alone only what is pasted goes.
+    if (lines && intake.named(lines)) grid.pasteTable(lines, "file");
+    else if (lines) intake.report({ step: [], same: 0, left: [{ text: "", why: say("no_heads") }], source: "file" });
     event.target.value = "";
     sheet.focus();
   });

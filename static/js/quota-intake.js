@@ -22,26 +22,28 @@
     }
 
     // A table with names of columns above and of rows in front is put where the names say; null = it has none.
-    named(table) {
-      if (table.length < 2 || table[0].length < 2) return null;
+    named(lines) {
+      const filled = lines.filter(([, cells]) => cells.some((text) => text.trim()));
+      if (filled.length < 2 || filled[0][1].length < 2) return null;
       const labels = new Map();
-      this.columns.forEach((column, index) => { for (const name of [column.key.replace(/^card:/, ""), column.title, column.label]) labels.set(name.toLowerCase(), index); });
-      const heads = table[0].map((text) => labels.get(text.trim().toLowerCase()));
+      this.columns.forEach((column, index) => {
+        for (const name of [column.key.replace(/^card:/, ""), column.title, column.label].map((text) => text.toLowerCase())) {
+          labels.set(name, labels.has(name) && labels.get(name) !== index ? undefined : index);
+        }
+      });
+      const names = filled[0][1].map((text) => text.trim().toLowerCase()), heads = names.map((name) => labels.get(name));
       if (!heads.some((found) => found !== undefined) || heads[0] !== undefined) return null;
       const wanted = [], left = [], seen = new Map();
-      this.unknownColumns(table, heads, left);
-      const [serviceAt, keyAt] = ["service_type", "key"].map((head) => table[0].findIndex((text) => text.trim() === head));
-      table.slice(1).forEach((cells, index) => {
-        const line = index + 2, name = cells[0].trim();
-        const filled = heads.filter((column, place) => column !== undefined && (cells[place] || "").trim() !== "").length;
+      this.unknownColumns(filled, heads, left);
+      const [serviceAt, keyAt] = ["service_type", "key"].map((head) => names.indexOf(head));
+      for (const [line, cells] of filled.slice(1)) {
+        const name = cells[0].trim();
+        const n = heads.filter((column, place) => column !== undefined && (cells[place] || "").trim() !== "").length;
         const { row, why } = this.rowOf(name, cells[serviceAt]?.trim(), cells[keyAt]?.trim());
-        if (row === undefined) {
-          if (filled || name) left.push({ place: { line }, text: name, why: this.say("cells_of", { why, n: filled }) });
-          return;
-        }
-        if (cells.slice(table[0].length).some((text) => text.trim())) {
-          left.push({ place: { line }, text: name, why: this.say("too_wide") });
-          return;
+        if (row === undefined || cells.slice(heads.length).some((text) => text.trim())) {
+          if (row !== undefined) left.push({ place: { line }, text: name, why: this.say("too_wide") });
+          else if (n || name) left.push({ place: { line }, text: name, why: this.say("cells_of", { why, n }) });
+          continue;
         }
         heads.forEach((column, place) => {
           if (column === undefined || cells[place] === undefined) return;
@@ -50,16 +52,16 @@
           seen.set(key, text);
           wanted.push({ key: row, column, text });
         });
-      });
+      }
       return { wanted, left };
     }
 
-    unknownColumns(table, heads, left) {
-      table[0].forEach((text, place) => {
+    unknownColumns([[line, names], ...below], heads, left) {
+      names.forEach((text, place) => {
         const head = text.trim();
-        if (place === 0 || heads[place] !== undefined || ABOUT.has(head)) return;
-        const n = table.slice(1).filter((cells) => (cells[place] || "").trim() !== "").length;
-        if (n) left.push({ place: { line: 1, column: place + 1 }, text: head, why: this.say("cells_of", { why: this.say("no_column"), n }) });
+        if (place === 0 || heads[place] !== undefined || ABOUT.has(head.toLowerCase())) return;
+        const n = below.filter(([, cells]) => (cells[place] || "").trim() !== "").length;
+        if (n) left.push({ place: { line, column: place + 1 }, text: head, why: this.say("cells_of", { why: this.say("no_column"), n }) });
       });
     }
 
@@ -110,6 +112,7 @@
     item({ key, column, text, why, place }) {
       const quoted = text === "" ? "" : ` “${text}”`;
       if (key !== undefined) return this.line(`${this.place({ row: key, column })}${quoted}: ${why}`, { row: key, column });
+      if (!place) return this.line(why);
       const where = place.column ? this.say("line_column", place) : this.say("line", place);
       return this.line(`${where}${quoted}: ${why}`);
     }

@@ -1,8 +1,10 @@
 """Connecting clusters by REST: tested first, secrets go in and never come out."""
 
+import base64
 import logging
 
 import pytest
+import yaml
 from jsonschema import Draft202012Validator
 
 from tests.api.cast import ApiClient
@@ -189,6 +191,29 @@ def test_the_wrong_authority_is_said(admin, server):
     refused = admin.send("clusters/", body(server, ca_certificate=pem(pair("other")[0])))
     assert refused.status_code == 409
     assert refused.json()["test"]["findings"][-1]["code"] == "wrong_authority"
+
+
+def test_what_stands_around_an_authority_is_left_out(admin, server, monkeypatch):
+    authority = pem(server.authority[0])
+    text = "\ufeff# Főtanúsítvány\r\nBag Attributes\r\n" + authority.replace("\n", "\r\n")
+    made = admin.send("clusters/", body(server, ca_certificate=text))
+    assert made.status_code == 201, made.content
+    cluster = Cluster.objects.get(slug="hall-3")
+    assert cluster.ca_certificate == authority
+    data = base64.encodebytes(text.encode()).decode()
+    of_cluster = {"server": "https://10.0.0.1:1", "certificate-authority-data": data}
+    file = yaml.safe_dump(
+        {
+            "contexts": [{"name": "c", "context": {"cluster": "k", "user": "u"}}],
+            "clusters": [{"name": "k", "cluster": of_cluster}],
+            "users": [{"name": "u", "user": {"token": TOKEN}}],
+        }
+    )
+    given = {"name": "Hall 4", "mode": "observe", "reason": WHY, "kubeconfig": file}
+    monkeypatch.setattr(connections.waiting, "wait", lambda *_: None)
+    tried = admin.send("clusters/?dry_run=true", given)
+    assert tried.status_code == 200, tried.content
+    assert ConnectionTest.objects.latest("pk").ca_certificate == authority
 
 
 def test_replace_test_and_disconnect(admin, server, world):

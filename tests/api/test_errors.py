@@ -39,7 +39,7 @@ def test_not_found(world, path):
 
 
 def test_method_not_allowed(world):
-    for method in ("post", "put", "patch", "delete", "options"):
+    for method in ("post", "put", "patch", "delete"):
         problem(getattr(world.client("admin"), method)("/api/v1/nodes/"), 405, "method_not_allowed")
     problem(world.client("admin").delete("/api/v1/usage/"), 405, "method_not_allowed")
 
@@ -134,6 +134,27 @@ def test_too_many_requests(world, settings):
     assert throttled  # a window may turn in between
     problem(throttled[0], 429, "throttled")
     assert 1 <= int(throttled[0].headers["Retry-After"]) <= 60
+
+
+def test_habits_of_clients_and_proxies(world):
+    """A coding is refused by its name, OPTIONS is answered, several ETags and Apache's are read."""
+    place = f"/api/v1/queues/{world.queues['acme-train'].pk}/"
+    client = world.client("admin")
+    version = client.get(place)["ETag"].strip('"')
+    allowed = client.options("/api/v1/queues/")
+    assert (allowed.status_code, "OPTIONS" in allowed["Allow"]) == (204, True)
+    body = {"weight": 3, "reason": "t"}
+    for tags, status in (
+        (f'"0", "{version}"', 200), (f'"{version}-gzip"', 200), (f'W/"{version}"', 200), (version, 200),
+        ('"another"', 412), (f'"{int(version) + 1}"', 412), ("{", 400),
+    ):  # fmt: skip
+        answer = client.patch(
+            f"{place}?dry_run=true", body, content_type="application/json", headers={"If-Match": tags}
+        )
+        assert answer.status_code == status, (tags, answer.content)
+    nothing = client.patch(place, b"", content_type="application/json", headers={"If-Match": version})
+    assert (nothing.status_code, nothing.json()["code"]) == (400, "malformed_body")
+    assert client.get("/api/v1/audit/?limit=1&from=2026-11-27t10:00:00z").status_code == 200
 
 
 def test_a_request_id_of_the_caller_is_kept_and_a_strange_one_is_not(world):

@@ -30,6 +30,22 @@ def test_a_queue_takes_the_defaults_of_the_tide(world):
     assert owner.send("queues/", TRAIN).status_code == 409
 
 
+def test_names_of_queues_are_as_a_cluster_allows_them_and_a_refusal_says_the_rule(world):
+    owner = world.client("owner")
+    for name in ("team.a", 64 * "a"):
+        assert owner.send("queues/", TRAIN | {"name": name, "card_quota": {}}).status_code == 201
+    change = {"cluster": "east", "edits": {"queue/team.a": {"weight": 2}}, "reason": "x"}
+    assert world.client("admin").send("quota-changes/?dry_run=true", change).json()["plan"]["errors"] == []
+    for name in ("Team", "a..b", "root", "default"):
+        refused = owner.send("queues/", TRAIN | {"name": name}).json()
+        rule = "lower-case letters, digits, '-' and '.', at most 253, a letter or digit at each end and beside each '.'"
+        assert refused["errors"][0]["pointer"] == "/name"
+        assert f"{rule}; root and default are Volcano's own." in refused["errors"][0]["detail"]
+        edits = {f"queue/{name}": {key: TRAIN[key] for key in ("service_type", "business_line")}}
+        body = {"cluster": "east", "edits": edits, "reason": "x"}
+        assert rule in str(world.client("admin").send("quota-changes/?dry_run=true", body).json())
+
+
 def test_one_card_is_changed_and_the_others_stay(world):
     queue, owner = world.queues["acme-online"], world.client("owner")
     url = f"queues/{queue.pk}/"

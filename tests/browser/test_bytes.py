@@ -29,7 +29,7 @@ def test_the_first_page_with_its_figure_and_a_page_left_open(site: str, open_bro
     page.on("requestfinished", lambda one: finished.append(one))  # noqa: PLW0108  # its own method takes no mark
     watched.open("/clusters/demo/")
     assert page.locator("[data-figure]").first.get_attribute("data-state") == "drawn"
-    total = sum(map(cost, finished))
+    total = sum({one.url: cost(one) for one in finished}.values())  # what a live event brings anew counts once
     assert total < FIRST_PAGE, sorted(((cost(one), one.url) for one in finished), reverse=True)
     page.get_by_role("button", name="Cluster").click()
     assert page.locator(".dropdown-menu.show").is_visible()

@@ -7,7 +7,7 @@ import re
 from playwright.sync_api import Page, expect
 
 from tests.browser.conftest import Opener
-from tests.browser.editor import opened, paste, sent
+from tests.browser.editor import copied, opened, paste, sent
 from tests.browser.sheet import Sheet
 from tests.web.console.cast import A100, H200
 
@@ -53,9 +53,9 @@ def check_the_panel(page: Page, sheet: Sheet) -> None:
     expect(title).to_have_text(re.compile(r": 3 taken over · 8 not taken over( · [1-9]\d* as before)?$"))
     for line in (
         "research-training · H200 “-3”: At least 0, at most 10,000,000.",
-        "search-training · H200 “many”: “many” is not a number.",
-        "search-training · A100-SXM4-80GB “1,5”: “1,5” can be read in two ways",
-        "vision-training · A100-SXM4-80GB “8,000”: “8,000” can be read in two ways",
+        "search-training · H200 “many”: “many” is not a number: write a point",
+        "search-training · A100-SXM4-80GB “1,5”: “1,5” is not a number: write a point",
+        "vision-training · A100-SXM4-80GB “8,000”: “8,000” can mean 8 or 8 000: write 8 or 8000.",
         "Line 6 “nobody”: There is no row of this name here. Figures left out: 2.",
         "Line 1, column 4 “NVIDIA-B999”: There is no column of this name. Figures left out: 1.",
         "search-training · H200 “5”: Line 7 says this cell again",
@@ -117,3 +117,40 @@ def test_a_block_that_goes_beyond_the_grid_says_what_stayed_outside(site: str, o
     expect(left).to_have_count(3)
     expect(left.filter(has_text="Line 1, column 2 “6”")).to_contain_text("to the right of the last column")
     expect(left.filter(has_text="Line 2, column 1 “7”")).to_contain_text("below the last row")
+
+
+def test_a_file_as_a_spreadsheet_saves_it_is_read_by_the_server(site: str, open_browser: Opener, tmp_path) -> None:
+    _watched, page, sheet = opened(site, open_browser)
+    sheet.filter("research", "training")
+    target = tmp_path / "sheet.csv"
+    text = f"sep=;\r\n;;;;\r\nName;Service_Type;{H200.lower()};CPU;;\r\nresearch-training;training;7;64.000;;\r\n"
+    target.write_bytes(text.encode("utf-16"))
+    page.locator("#import-csv").set_input_files(target)
+    expect(page.locator("#intake-title")).to_have_text("CSV loaded: 1 taken over · 1 not taken over")
+    expect(page.locator("#intake-left")).to_contain_text("“64.000” can mean 64 or 64 000: write 64 or 64000.")
+    expect(sheet.cell("research-training", H200)).to_contain_text("7")
+    for text in (f"{H200},name\n7,research-training\n", "name,H-200\nresearch-training,15\n", "5,6\n7,8\n", ""):
+        target.write_text(text, "utf-8")
+        page.locator("#import-csv").set_input_files(target)
+        expect(page.locator("#intake-left")).to_contain_text("The first line of a file has to name")
+        page.locator("#intake-close").click()
+    target.write_bytes("name;h200\nGröße;8\n".encode("latin-1"))
+    page.locator("#import-csv").set_input_files(target)
+    expect(page.locator("#intake-left")).to_contain_text("Line 2 has bytes that are no UTF-8")
+    expect(page.locator("#count-changed")).to_have_text("1 changed")
+
+
+def test_a_fraction_is_copied_as_what_it_is(site: str, open_browser: Opener) -> None:
+    _watched, page, sheet = opened(site, open_browser)
+    sheet.filter("-training", "training")
+    sheet.type("search-training", "CPU cores", "64125m")
+    sheet.type("search-training", "Memory in GiB", "1152Mi")
+    sheet.cell("search-training", "CPU cores").click()
+    page.keyboard.press("Shift+ArrowRight")
+    text = copied(page)
+    assert text == "64125m\t1152Mi"
+    sheet.cell("vision-training", "CPU cores").click()
+    paste(page, text)
+    expect(sheet.cell("vision-training", "CPU cores")).to_contain_text("64.125")
+    figures = {"cpu_milli": 64125, "memory_bytes": 1152 * 2**20}
+    assert sent(page) == {"queue/search-training": figures, "queue/vision-training": figures}

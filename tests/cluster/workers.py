@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit, urlunsplit
@@ -61,7 +62,8 @@ class Broker:
 class Worker:
     """One Celery process with the settings of the tests and a short lease.
 
-    ``role``: ``sessions`` or ``work`` as the queue that it takes from, or ``beat``.
+    ``role``: ``sessions`` or ``work`` as the queue that it takes from, or ``beat``. ``program``: what Python runs in
+    place of Celery's own module. ``environment``: these variables are others.
     """
 
     def __init__(
@@ -73,18 +75,21 @@ class Worker:
         failpoints: str = "",
         role: str = "sessions",
         lease_seconds: float = LEASE_SECONDS,
+        program: Sequence[str] = ("-m", "celery"),
+        environment: Mapping[str, str] = {},
     ) -> None:
         self.name = name
         self.log = folder / f"{name}.log"
-        environment = os.environ | {
+        variables = os.environ | {
             "DATABASE_URL": database_address(),
             "REDIS_URL": broker.url,
             "DATA_DIR": str(folder),
             "TIDESCHED_LEASE_SECONDS": str(lease_seconds),
             "TIDESCHED_INSTALLATION_ID": "matrix",
             "TIDESCHED_FAILPOINTS": failpoints,
+            **environment,
         }
-        command = [sys.executable, "-m", "celery", "--quiet", "--app", "tidesched_web.celery"]
+        command = [sys.executable, *program, "--quiet", "--app", "tidesched_web.celery"]
         if role == "beat":
             command += ["beat", "--loglevel", "WARNING", "--scheduler", "celery.beat:Scheduler"]
         else:
@@ -92,7 +97,7 @@ class Worker:
             command += ["--concurrency", "4", "--queues", role, "--hostname", f"{name}@%h"]
         with self.log.open("wb") as output:
             self.process: subprocess.Popen[Any] = subprocess.Popen(
-                command, cwd=ROOT, env=environment, stdout=output, stderr=output
+                command, cwd=ROOT, env=variables, stdout=output, stderr=output
             )
 
     @property

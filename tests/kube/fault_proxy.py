@@ -126,6 +126,12 @@ class FaultProxy(ApiServer):
         with self._lock:
             self._faults.clear()
 
+    def lead_to(self, behind: RealServer) -> None:
+        """Another server answers at this address from now on; it has to take the token of the first."""
+        self.behind = behind
+        self._client_context = ssl.create_default_context(cadata=behind.ca_certificate)
+        self.cut()
+
     def stop(self) -> None:
         self.vanish()
 

@@ -13,6 +13,7 @@ import time
 import urllib.request
 from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
 import orjson
 import urllib3
@@ -48,6 +49,13 @@ DEFINITIONS = Path(__file__).with_name("crds")
 _CRD_PATH = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 # Admission that waits for what only kube-controller-manager does: service accounts, taints of nodes that are not ready.
 _WITHOUT_ADMISSION = "ServiceAccount,TaintNodesByCondition"
+# What changes something, and who asked for it.
+_AUDIT_POLICY = {
+    "apiVersion": "audit.k8s.io/v1",
+    "kind": "Policy",
+    "omitStages": ["RequestReceived", "ResponseStarted"],
+    "rules": [{"level": "Metadata", "verbs": ["create", "update", "patch", "delete", "deletecollection"]}],
+}
 _START_SECONDS = 300.0
 _TRIES = 3
 
@@ -59,6 +67,7 @@ class RealServer(ApiServer):
         folder: for logs and certificates; the data of etcd is kept in memory where the machine has a place for it.
         definitions: folders with the CRDs to install.
         users: further users by token, with their groups (``{"reader-token": ("reader", ["readers"])}``).
+        audited: it keeps a log of the writes (:meth:`audit_log`).
     """
 
     simulated = False
@@ -70,6 +79,7 @@ class RealServer(ApiServer):
         *,
         definitions: Iterable[Path] = (DEFINITIONS,),
         users: dict[str, tuple[str, list[str]]] | None = None,
+        audited: bool = False,
     ) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         self.folder = folder
@@ -80,6 +90,7 @@ class RealServer(ApiServer):
         self.signing_key = ec.generate_private_key(ec.SECP256R1())
         self.token = secrets.token_urlsafe(24)
         self._users = {self.token: ("admin", ["system:masters"]), **(users or {})}
+        self._audited = audited
         self._data = Path(tempfile.mkdtemp(prefix="tidesched-etcd-", dir=_memory_folder()))
         self._etcd: ServerProcess | None = None
         self._api: ServerProcess | None = None
@@ -143,6 +154,8 @@ class RealServer(ApiServer):
             "--profiling=false",
             f"--cert-dir={path / 'own'}",
         ]
+        if self._audited:
+            argv += [f"--audit-policy-file={path / 'audit.yaml'}", f"--audit-log-path={path / 'audit.log'}"]
         self._api = ServerProcess(argv, self.folder / "kube-apiserver.log", _environment())
         self._wait(self._api, self._is_ready)
 
@@ -194,6 +207,12 @@ class RealServer(ApiServer):
     def _programs(self) -> list[tuple[str, ServerProcess]]:
         both = (("kube-apiserver", self._api), ("etcd", self._etcd))
         return [(name, program) for name, program in both if program is not None]
+
+    def audit_log(self) -> list[dict[str, Any]]:
+        """The writes whose answers are complete, as kube-apiserver's audit events."""
+        lines = (self.folder / "audit.log").read_bytes().splitlines(keepends=True)
+        events = [orjson.loads(line) for line in lines if line.endswith(b"\n")]
+        return [event for event in events if event["stage"] == "ResponseComplete"]
 
     # -- who gets in -------------------------------------------------------------------------------------------
 
@@ -313,6 +332,7 @@ class RealServer(ApiServer):
         lines = [f'{token},{name},{name},"{",".join(groups)}"\n' for token, (name, groups) in self._users.items()]
         (self.folder / "tokens.csv").write_text("".join(lines))
         (self.folder / "token").write_text(self.token)
+        (self.folder / "audit.yaml").write_text(yaml.safe_dump(_AUDIT_POLICY))
         for name in ("accounts.key", "tokens.csv", "token"):
             (self.folder / name).chmod(0o600)
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from django.db import connections
 
-from tests.cluster.objects import CARD
+from tests.cluster.objects import CARD, deployment
 from tests.kube.fault_proxy import Fault, FaultProxy
 from tests.kube.living import Living
 from tests.kube.real_server import RealServer
@@ -21,7 +21,7 @@ from tests.waiting import until
 from tidesched_web.clusters import services as clusters
 from tidesched_web.clusters.kubernetes.client import MERGE_PATCH
 from tidesched_web.clusters.kubernetes.installation_lease import LEASE_SECONDS, InstallationLease
-from tidesched_web.clusters.kubernetes.paths import JOB, NODE, QUEUE
+from tidesched_web.clusters.kubernetes.paths import DEPLOYMENT, JOB, NAMESPACE, NODE, POD, QUEUE
 from tidesched_web.quota.models import Drift, Queue
 from tidesched_web.quota.services import push
 from tidesched_web.scheduling.models import Session
@@ -88,6 +88,41 @@ def test_podgroups_that_may_not_be_written_are_told(living: Living) -> None:
     until(living.alert("write_refused", "podgroups", "Forbidden by the test"))
     living.proxy.heal()
     until(lambda: living.running("first") == 2 and "write_refused" not in living.alerts(), 90)
+
+
+def test_podgroups_that_a_resource_quota_refuses_are_told_and_others_go_on(living: Living) -> None:
+    living.direct.send("POST", NAMESPACE.path(), {"metadata": {"name": "cramped"}})
+    path, hard = "/api/v1/namespaces/cramped/resourcequotas", {"count/podgroups.scheduling.volcano.sh": "0"}
+    assert living.direct.send("POST", path, {"metadata": {"name": "none"}, "spec": {"hard": hard}}).done
+    status = {"status": {"hard": hard, "used": hard}}  # as kube-controller-manager would write it
+    assert living.direct.send("PATCH", f"{path}/none/status", status, content_type=MERGE_PATCH).done
+    try:
+        manifest = deployment("held", replicas=2, queue="serve")
+        manifest["spec"]["template"]["spec"]["priorityClassName"] = "pc-high"
+        assert living.direct.send("POST", DEPLOYMENT.path("cramped"), manifest).done
+        until(living.alert("write_refused", "patch podgroups", "cramped/", "exceeded quota: none"), story=living.story)
+        living.serve("other", 2)
+        until(lambda: living.running("other") == 2, story=living.story)
+        assert "session_failed" not in living.alerts()
+    finally:
+        assert living.direct.send("DELETE", f"{path}/none").done
+    pods = POD.path("cramped")
+    until(lambda: [pod["status"]["phase"] for pod in living.direct.get(pods)["items"]] == ["Running"] * 2, 120)
+    until(lambda: "write_refused" not in living.alerts(), 90, story=living.story)
+
+
+def test_a_pod_that_a_finalizer_holds_is_told(living: Living, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tidesched_web.scheduling.pipeline.shard.STAYS_SECONDS", 3.0)
+    living.train("held", 2)
+    until(lambda: living.running("held") == 2)
+    held = POD.path("work", living.pods("held")[0]["metadata"]["name"])
+    for finalizers in (["example.com/wait"], None):
+        patch = {"metadata": {"finalizers": finalizers}}
+        assert living.direct.send("PATCH", held, patch, content_type=MERGE_PATCH).done
+        if finalizers:
+            living.direct.send("DELETE", held)
+            until(living.alert("pod_stays", "work/held-", "example.com/wait"), story=living.story)
+    until(lambda: "pod_stays" not in living.alerts(), story=living.story)
 
 
 def test_what_a_webhook_makes_of_a_quota_is_drift(living: Living) -> None:
@@ -188,3 +223,30 @@ def test_a_server_that_is_connected_already_is_known_by_its_uid(living: Living) 
     assert found is not None
     assert found.name == "stage"
     assert clusters.create(name="twin", api_url=living.server.url, actor="test", token="x") is not None
+
+
+def test_a_server_that_hangs_is_told_while_its_watches_are_still_open(living: Living) -> None:
+    living.train("first", 2)
+    until(lambda: living.running("first") == 2)
+    living.server.pause_api()
+    try:
+        until(living.alert("cluster_unreachable"), 25, story=living.story)
+    finally:
+        living.server.resume_api()
+    until(lambda: not living.alerts(), story=living.story)
+    living.train("second", 2)
+    until(lambda: living.running("second") == 2)
+
+
+def test_evictions_that_are_refused_are_told_until_they_are_not(living: Living) -> None:
+    living.train("runs", 16)
+    until(lambda: living.running("runs") == 16)
+    fault = living.proxy.spoil(refused("/eviction", method="POST"))
+    living.serve("web", 8)
+    until(living.alert("write_refused", "create pods/eviction"), story=living.story)
+    seen = fault.seen
+    until(lambda: fault.seen > seen or "write_refused" not in living.alerts(), story=living.story)
+    assert "write_refused" in living.alerts()
+    living.proxy.heal()
+    until(lambda: living.running("web") == 8, story=living.story)
+    until(lambda: "write_refused" not in living.alerts(), story=living.story)

@@ -48,11 +48,13 @@ def test_it_goes_on_where_a_watch_was_cut(
     make(direct, namespace, "a")
     until(lambda: pods(cache, namespace) == {"a"}, _HEALED_SECONDS)
     listed = lists_of_pods(proxy)
+    proxy.spoil(Fault(part="/api/v1/pods?limit=1", delay=1.0, times=1))  # it answers with what comes meanwhile
     proxy.cut(only_watches=True)
     make(direct, namespace, "b")
     direct.send("DELETE", POD.path(namespace, "a"))
     until(lambda: pods(cache, namespace) == {"b"}, _HEALED_SECONDS)
     assert lists_of_pods(proxy) == listed, "it listed all again"
+    assert cache.went_back() == ""
     until(lambda: cache.errors() == {}, _HEALED_SECONDS)
 
 

@@ -81,7 +81,7 @@ VERSIONED = (
     "_take_back", ":rules", ":policy",
 )  # fmt: skip
 # Addresses that take JSON of a page's script.
-SCRIPTS: dict[str, Any] = {"quota_check": LOWER}
+SCRIPTS: dict[str, Any] = {"quota_check": LOWER, "quota_table": LOWER}
 
 # Operations, by the route's name and method; the others send a reason.
 DOCUMENTS: dict[tuple[str, str], Callable[[Stage], Any]] = {

@@ -16,7 +16,7 @@ CONSOLE_GET = {
         "405 405 405 405 405 405 405 405",
         """sign_out gang_try resolve_alert acknowledge_alert resolve_platform_alert acknowledge_platform_alert
         connection_test audit_verify audit_seal token_revoke density drift_decide tide_plan_week job_cancel member_link
-        member_role priority_class_defaults policy_release quota_check quota_review change_act""",
+        member_role priority_class_defaults policy_release quota_check quota_table quota_review change_act""",
     ),
     "signed out": ("200 302 302 302 302 302 302 302", "sign_in"),
     "signed in": (
@@ -94,7 +94,7 @@ CONSOLE_POST = {
     ),
     "platform admin, and is shown what came": ("in 403 403 403 403 403 403 200", "user_new"),
     "one's own token, shown once": ("in 200 200 200 200 200 200 200", "tokens"),
-    "compares or checks quota of the cluster": ("in 404 403 200 200 404 403 200", "tree_file quota_check"),
+    "compares or checks quota of the cluster": ("in 404 403 200 200 404 403 200", "tree_file quota_check quota_table"),
     "drafts quota of the cluster": ("in 404 403 302 302 404 403 302", "quota_review"),
     "administers the tenant": (
         "in 404 403 302 404 404 403 302",

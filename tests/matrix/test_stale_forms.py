@@ -45,7 +45,7 @@ WITHOUT = {
     "names the cluster, or leaves it without credentials, however it was set": ("cluster_remove", "disconnect"),
     "a person's own settings, or their session": ("profile", "density", "password", "sign_out", "sign_in"),
     "asks a question, writes nothing": (
-        "change_impact", "change_day", "change_server", "quota_check", "tide_plan_week",
+        "change_impact", "change_day", "change_server", "quota_check", "quota_table", "tide_plan_week",
     ),
     "says which live values it saw of each object": ("drift_decide",),
     "the link that was sent": ("invite",),

@@ -96,7 +96,7 @@ def test_a_cluster_that_only_a_pod_of_its_own_reaches_is_said_on_the_page(db):
 ORDINARY = {
     "apiVersion": QUEUE.group_version,
     "kind": "Queue",
-    "metadata": {"name": "team-a"},
+    "metadata": {"name": "team.a"},
     "spec": {"weight": 1, "reclaimable": True, "capability": {"cpu": "64", "nvidia.com/gpu": "8"}},
 }
 
@@ -125,12 +125,12 @@ def test_the_limit_of_an_ordinary_queue_becomes_its_card_quota(stock):
     acts = {line.key: line.act for line in adoption.dry_view(cluster, found, document, tree)}
     assert acts["spec.capability.nvidia.com/gpu"] == "same"
     services.carry_out(
-        cluster=cluster, edits={"queue/team-a": document}, access=admin, reason="ours now", source="import"
+        cluster=cluster, edits={"queue/team.a": document}, access=admin, reason="ours now", source="import"
     )
     push_pending()
-    queue = Queue.objects.get(name="team-a")
+    queue = Queue.objects.get(name="team.a")
     assert (queue.sync_state, queue.sync_error) == ("in_step", "")
-    assert client.get(QUEUE.path(name="team-a"))["spec"]["capability"]["nvidia.com/gpu"] == "8"
+    assert client.get(QUEUE.path(name="team.a"))["spec"]["capability"]["nvidia.com/gpu"] == "8"
 
 
 def test_where_a_resource_counts_several_cards_a_person_says_which_is_meant(stock, client):
@@ -146,10 +146,10 @@ def test_where_a_resource_counts_several_cards_a_person_says_which_is_meant(stoc
     assert acts["spec.capability.nvidia.com/gpu"] == "contested", "the preview says what the push would meet"
     client.force_login(User.objects.get(username="ann"))
     owner = next(key for key in tree if key.startswith("business-line/"))
-    sent = {"owner-team-a": owner, "reason": "ours now", "act": "adopt"}
+    sent = {"owner-team.a": owner, "reason": "ours now", "act": "adopt"}
     refused = client.post("/clusters/east/adoption/", sent)
     assert refused.status_code == 400
     assert "nvidia.com/gpu counts several card types" in refused.content.decode()
-    taken = client.post("/clusters/east/adoption/", sent | {"card-team-a-nvidia.com/gpu": "NVIDIA-H800"})
+    taken = client.post("/clusters/east/adoption/", sent | {"card-team.a-nvidia.com/gpu": "NVIDIA-H800"})
     assert taken.status_code == 302
-    assert QuotaChange.objects.get().edits["queue/team-a"]["card_quota"] == {"NVIDIA-H800": 8}
+    assert QuotaChange.objects.get().edits["queue/team.a"]["card_quota"] == {"NVIDIA-H800": 8}

@@ -21,6 +21,7 @@ from tidesched_web.audit.findings import Kind
 from tidesched_web.audit.models import AuditEntry, AuditHead, ChainCheck, Segment, SignedHead, SigningKey
 from tidesched_web.audit.verification import verify_chain
 from tidesched_web.common.errors import DomainError
+from tidesched_web.scheduling.pipeline import audit_alerts
 
 pytestmark = pytest.mark.django_db
 CHAIN = "cluster:7"
@@ -192,6 +193,20 @@ def test_verifications_are_kept_and_repeated_once_a_day(monkeypatch):
     assert check_services.ask(actor="ann").waiting == [CHAIN]
     assert ChainCheck.objects.get(chain=CHAIN).requested_by == "ann"
     assert len(check_services.check_due()) == 1
+
+
+def test_a_verification_that_fails_says_so_and_comes_again(monkeypatch):
+    entry()
+    monkeypatch.setattr(check_services, "verify_chain", lambda *_: 1 / 0)
+    assert check_services.check_due() == []
+    said = ChainCheck.objects.get(chain=CHAIN)
+    assert (said.finished_at, said.requested_at, said.broken_seq) == (None, None, None)
+    assert "reference" in said.problem
+    assert audit_alerts.look() == 1
+    assert check_services.ask(actor="ann").done == []
+    monkeypatch.undo()
+    assert [report.intact for report in check_services.check_due()] == [True]
+    assert audit_alerts.look() == 0
 
 
 OUTSIDER = """

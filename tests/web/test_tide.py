@@ -234,6 +234,20 @@ def test_the_next_change_is_the_next_moment_at_which_anything_differs(zone, day,
         assert tide.open_layers(one, found) != standing or start == end
 
 
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(zones, days_of_2026, edges, st.integers(1, 60))
+def test_the_steps_of_a_span_are_what_is_open_in_it_also_on_its_last_local_day(zone, day, start, hours):
+    one = [plan(layer(tide.clock(start), tide.clock((start + 90) % (24 * 60)), ALL), zone=zone)]
+    first = dt.datetime.combine(day, dt.time(11, 7), UTC)
+    steps = tide.steps({}, one, first, first + dt.timedelta(hours=hours))
+    assert (steps[0].start, steps[-1].end) == (first, first + dt.timedelta(hours=hours))
+    for step in steps:
+        moment = step.start
+        while moment < step.end:
+            assert tide.open_layers(one, moment) == step.open
+            moment += dt.timedelta(minutes=29)
+
+
 def test_plans_apply_in_order_and_layers_in_the_order_in_which_they_stand():
     sets = document(layer("00:00", "24:00", quota={"train": {H: {"set": 20}}}), position=1)
     adds = document(layer("00:00", "24:00", quota={"train": {H: {"add": -5}}}), position=2)

@@ -72,7 +72,7 @@ def _refusal(said: str, code: str = "invalid") -> forms.ValidationError:
 class _UtcField(django_filters.fields.IsoDateTimeField):
     def to_python(self, value: Any) -> dt.datetime | None:
         try:
-            found: dt.datetime | None = super().to_python(value)
+            found: dt.datetime | None = super().to_python(value.upper() if isinstance(value, str) else value)
         except forms.ValidationError:
             raise _refusal(f"{str(value)[:80]!r}: {MOMENT}") from None
         try:

@@ -1,14 +1,15 @@
 from collections.abc import Sequence
 from typing import ClassVar
 
+from django.urls import reverse
 from drf_spectacular.utils import extend_schema
 from rest_framework.permissions import AllowAny
 from rest_framework.request import Request
 from rest_framework.response import Response
-from rest_framework.reverse import reverse
 from rest_framework.views import APIView
 
 from tidesched_web.api.filters import refuse_unknown
+from tidesched_web.common.public_address import absolute
 
 _ADDRESSES = {
     "type": "object",
@@ -32,4 +33,4 @@ class Index(APIView):
         The address of each collection, of usage, of this document and of the page that shows it.
         """
         refuse_unknown(request, ())
-        return Response({name: reverse(f"api:{route}", request=request) for name, route in self.routes})
+        return Response({name: absolute(request, reverse(f"api:{route}")) for name, route in self.routes})

@@ -9,6 +9,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from tidesched_web.common.errors import DomainError
+from tidesched_web.common.public_address import absolute
 
 DEFAULT_LIMIT, MAX_LIMIT = 50, 1000
 PARAMETERS = ("cursor", "limit", "count")
@@ -60,7 +61,7 @@ class KeysetPagination(BasePagination):
         if cursor is None:
             return None
         query = [(key, value) for key, value in self.request.query_params.lists() if key != "cursor"]
-        address = self.request.build_absolute_uri(self.request.path)
+        address = absolute(self.request, self.request.path)
         return f"{address}?{urlencode([*query, ('cursor', [cursor])], doseq=True)}"
 
     @staticmethod

@@ -20,6 +20,7 @@ from tidesched_web.api.parsers import MergePatchParser
 from tidesched_web.api.writes import DRY_RUN, is_dry_run
 from tidesched_web.common.errors import DomainError
 from tidesched_web.common.permissions import Access, require_scope
+from tidesched_web.common.public_address import absolute
 
 # Refusals that say who may do what, or that nothing is there for the caller.
 _OF_RIGHTS = (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN, HTTPStatus.NOT_FOUND)
@@ -35,7 +36,6 @@ class ScopedView(APIView):
     scopes: ClassVar[tuple[str, ...]]
     write_scopes: ClassVar[tuple[str, ...]] = ()
     act_scopes: ClassVar[tuple[str, ...]] = ()
-    metadata_class = None  # OPTIONS has nothing to say that the OpenAPI document does not
     access: Access
     caller: User
 
@@ -54,8 +54,14 @@ class ScopedView(APIView):
         except (DomainError, APIException) as fault:
             self._refuse_after_rights(request, fault)
 
+    def options(self, request: Request, *args: Any, **kwargs: Any) -> Response:  # type: ignore[override]
+        """What it allows; the OpenAPI document has the rest."""
+        return Response(status=HTTPStatus.NO_CONTENT)
+
     def check_head(self, request: Request, *, writes: bool) -> None:
         refuse_unknown(request, self.allowed_parameters(writes=writes))
+        if request.method in ("PUT", "PATCH") and not int(request.META.get("CONTENT_LENGTH") or 0):
+            raise DomainError("malformed_body", f"{request.method} needs a body: it has none.")
         if writes:
             is_dry_run(request)
         if request.method == "POST" and key_of(request) is not None:
@@ -104,7 +110,7 @@ class ScopedView(APIView):
         return set()
 
     def document_context(self) -> dict[str, Any]:
-        base = self.request.build_absolute_uri("/api/v1/") if self.request else "/api/v1/"
+        base = absolute(self.request, "/api/v1/") if self.request else "/api/v1/"
         return {"base": base, "access": getattr(self, "access", None)}
 
 

@@ -13,6 +13,9 @@ from tidesched_web.common.errors import DomainError
 
 DRY_RUN = "dry_run"
 _TAG = re.compile(r'(?:W/)?"?([0-9]{1,18})"?')
+# What clients and proxies make of it: several, also of others, and the coding that Apache adds.
+_TAGS = re.compile(r'\s*(?:(?:W/)?"[^"]*"|[0-9]{1,18})(?:\s*,\s*(?:W/)?"[^"]*")*\s*')
+_ONE_OF_OURS = re.compile(r'(?:^|")([0-9]{1,18})(?:[-;](?:gzip|br|zstd|deflate))?(?:"|$)')
 
 IDEMPOTENCY = OpenApiParameter(
     HEADER,
@@ -49,10 +52,10 @@ def expected_version(request: Request, *, needed: bool = False) -> int | None:
         raise DomainError("precondition_required", "If-Match is needed here: send the ETag of what you looked at.")
     if text is None or text.strip() == "*":
         return None
-    found = _TAG.fullmatch(text.strip())
-    if found is None:
-        raise DomainError("invalid", f'If-Match: {text[:80]} is no ETag of this API; one looks like "7".')
-    return int(found[1])
+    if _TAGS.fullmatch(text) is None:
+        raise DomainError("invalid", f'If-Match: {text[:80]} is no ETag; one of this API looks like "7".')
+    # Versions grow, so that of several the highest is the one that may be there still; others' tags are of no version.
+    return max((int(version) for version in _ONE_OF_OURS.findall(text.strip())), default=-1)
 
 
 def is_dry_run(request: Request) -> bool:

@@ -1,6 +1,7 @@
 import datetime as dt
 from dataclasses import dataclass
 
+from django.db import Error as DatabaseError
 from django.db import transaction
 from django.utils import timezone
 
@@ -9,6 +10,7 @@ from tidesched_web.audit.models import ChainCheck
 from tidesched_web.audit.selectors import chain_checks, chain_heads, waiting_checks
 from tidesched_web.audit.signed_evidence import Trust
 from tidesched_web.audit.verification import chains, trust, verify_chain
+from tidesched_web.common.failures import described
 
 CHECK_EVERY = dt.timedelta(days=1)
 # A walk of so many entries takes a moment; longer ones are left to a worker.
@@ -26,7 +28,8 @@ def ask(*, actor: str) -> Asked:
     held, heads, done, waiting = trust(), chain_heads(), [], []
     for chain in chains(held):
         if chain not in heads or heads[chain].seq <= AT_ONCE:
-            done.append(check(chain, held))
+            report = _check_or_say(chain, held)
+            done += [report] if report is not None else []
             continue
         ChainCheck.objects.update_or_create(
             chain=chain, defaults={"requested_at": timezone.now(), "requested_by": actor}
@@ -69,4 +72,17 @@ def check_due() -> list[ChainReport]:
         for chain in chains(held)
         if (known := checks.get(chain)) is None or known.finished_at is None or known.finished_at < edge
     ]
-    return [check(chain, held) for chain in dict.fromkeys([*waiting_checks(), *old])]
+    reports = (_check_or_say(chain, held) for chain in dict.fromkeys([*waiting_checks(), *old]))
+    return [report for report in reports if report is not None]
+
+
+def _check_or_say(chain: str, held: Trust) -> ChainReport | None:
+    """A check that fails says so and keeps no other waiting; it comes again."""
+    try:
+        return check(chain, held)
+    except DatabaseError:
+        raise
+    except Exception as error:  # noqa: BLE001 - a bug
+        values = {"requested_at": None, "finished_at": None, "problem": described(error)}
+        ChainCheck.objects.update_or_create(chain=chain, defaults=values)
+        return None

@@ -19,8 +19,8 @@ from tidesched_web.clusters.kubernetes.paths import QUEUE
 from tidesched_web.clusters.models import Cluster
 from tidesched_web.common.errors import DomainError
 from tidesched_web.engine.quantities import cpu_milli, memory_mib
+from tidesched_web.quota.names import OWN_OF_VOLCANO
 from tidesched_web.quota.push_selectors import cards_of_resources, limited_cards
-from tidesched_web.quota.services.drift import OWN_OF_VOLCANO
 
 
 @dataclass(frozen=True)

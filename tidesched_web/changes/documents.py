@@ -5,7 +5,6 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from django.utils.functional import Promise
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
@@ -13,7 +12,8 @@ from tidesched_web.changes.tree_document import Document, kind_of, parts_of, poi
 from tidesched_web.common.errors import MOST_ERRORS
 from tidesched_web.common.hints import MOST_UNKNOWN, Hints, Shown, cut
 from tidesched_web.common.sentences import listed
-from tidesched_web.quota import tide_document
+from tidesched_web.quota import names, tide_document
+from tidesched_web.quota.names import Rule
 
 MIB: Final = 2**20
 # Card types of one quota. Each figure is planned, kept and shown, so one body could hold a worker for minutes.
@@ -24,9 +24,6 @@ OPEN, CLOSED = "Open", "Closed"
 RULES: Final = "rules/cluster"
 # Not a field but an act: the value of a live priority class cannot be edited, only replaced.
 REPLACE: Final = "replace"
-_DNS_NAME = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
-_SUBDOMAIN = re.compile(r"[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?")
-_SLUG = re.compile(r"[-a-zA-Z0-9_]{1,63}")
 _CARD = re.compile(r"\S{1,120}")
 _QUANTITY = re.compile(r"[0-9]+(\.[0-9]+)?([eE][0-9]+|[munkKMGTPE]i?)?")
 _INT64 = 2**62
@@ -254,7 +251,7 @@ _FIELDS: Final[Mapping[str, Mapping[str, _Field]]] = {
         "reclaimable": _Field(_truth),
         "cpu_milli": _Field(_whole(0)),
         "memory_bytes": _Field(_memory),
-        "parent": _Field(_text(63)),
+        "parent": _Field(_text(253)),
         "deserved": _Field(_map_of(_quantity, MOST_CARD_TYPES)),
         "guarantee": _Field(_map_of(_quantity, MOST_CARD_TYPES)),
         "state": _Field(_one_of(OPEN, CLOSED), OPEN),
@@ -271,18 +268,17 @@ _DROPPED_EMPTY: Final = frozenset(
 
 
 # What the parts of a key may be, and how that is said; texts are translated where one is needed, not for each object.
-_NAMES: Final[Mapping[str, tuple[re.Pattern[str], Promise]]] = {
-    "rules": (re.compile("cluster"), gettext_lazy("there is only %(key)s")),
-    "card-type": (_CARD, gettext_lazy("a card name has no blanks and at most 120 characters")),
-    "priority-class": (_SUBDOMAIN, gettext_lazy("lower-case letters, digits, '-' and '.', at most 253")),
-    "queue": (_DNS_NAME, gettext_lazy("lower-case letters, digits and '-', at most 63")),
-    "grant": (_DNS_NAME, gettext_lazy("lower-case letters, digits and '-', at most 63")),
+_NAMES: Final[Mapping[str, tuple[Rule, ...]]] = {
+    "rules": (Rule("cluster", gettext_lazy("there is only %(key)s")),),
+    "card-type": (Rule(_CARD.pattern, gettext_lazy("a card name has no blanks and at most 120 characters")),),
+    "priority-class": (names.SUBDOMAIN,),
+    "queue": (names.QUEUE,),
+    "grant": (names.LABEL, names.QUEUE),
     "tide-plan": (
-        re.compile(tide_document.PLAN_NAME),
-        gettext_lazy("at most 120 characters, no '/' and no control characters"),
+        Rule(tide_document.PLAN_NAME, gettext_lazy("at most 120 characters, no '/' and no control characters")),
     ),
 }
-_SLUGS: Final = (_SLUG, gettext_lazy("letters, digits, '-' and '_', at most 63"))
+_SLUG: Final = Rule("[-a-zA-Z0-9_]{1,63}", gettext_lazy("letters, digits, '-' and '_', at most 63"))
 
 
 def fields_of(kind: str) -> tuple[str, ...]:
@@ -339,8 +335,8 @@ def _fill_in(key: str, kind: str, document: Document) -> None:
 
 def _name_faults(key: str) -> Iterator[Fault]:
     kind, parts = kind_of(key), parts_of(key)
-    pattern, rule = _NAMES.get(kind, _SLUGS)
-    for part in parts:
-        if not pattern.fullmatch(part):
-            said = _("%(name)r is no name for this: %(rule)s.") % {"name": part, "rule": str(rule) % {"key": RULES}}
+    for part, rule in zip(parts, _NAMES.get(kind) or (_SLUG,) * len(parts), strict=True):
+        if not re.fullmatch(rule.form, part):
+            words = str(rule.words) % {"key": RULES}
+            said = _("%(name)r is no name for this: %(rule)s.") % {"name": part, "rule": words}
             yield Fault(key, "", "invalid_name", said)

@@ -3,24 +3,31 @@
 import csv
 import io
 import re
-from collections.abc import Collection, Iterable, Mapping
-from itertools import islice
+from collections.abc import Iterable, Mapping
+from decimal import Decimal
+from itertools import zip_longest
 from typing import Any, Final
 
 from django.utils.translation import gettext as _
 
+from tidesched_web.changes.documents import MIB
 from tidesched_web.changes.tree_document import Document, Edits, key_of, kind_of, parts_of, patch_between
+from tidesched_web.common.card_names import card_label
 from tidesched_web.common.errors import DomainError
-from tidesched_web.common.hints import LONGEST_NAME, nearest
-from tidesched_web.common.spreadsheets import guarded, unguarded
+from tidesched_web.common.hints import LONGEST_NAME
+from tidesched_web.common.spreadsheets import guarded
+from tidesched_web.common.tables import columns_of, near, number, table_of
 
 OWNERS: Final = ("service_type", "tenant", "project", "business_line")
-NUMBERS: Final = ("weight", "priority", "cpu_milli", "memory_bytes")
-# A table of every queue of a large cluster is a fraction of these; nothing beyond them is looked at.
-MOST_CHARACTERS: Final = 8_000_000
-MOST_ROWS: Final = 50_001
-MOST_DIGITS: Final = 18
-UNSET_WHEN_EMPTY: Final = frozenset({"cpu_milli", "memory_bytes"})
+NUMBERS: Final = ("weight", "priority", "cpu_milli", "memory")
+# Tables that were exported before have memory so, as a number that spreadsheets shorten.
+BYTES: Final = "memory_bytes"
+GIB: Final = 2**30
+# A spreadsheet may shorten a number of more digits; with its unit it is a text.
+MOST_SHOWN: Final = 10**8
+MOST: Final = 10**19
+UNSET_WHEN_EMPTY: Final = frozenset({"cpu_milli", BYTES})
+_MEMORY: Final = re.compile(r"(.*[0-9])\s*([KMGTPE])iB?", re.IGNORECASE)
 
 
 def queues_of(documents: Mapping[str, Document]) -> dict[str, Document]:
@@ -35,9 +42,15 @@ def rows(documents: Mapping[str, Document], cards: Iterable[str]) -> list[list[s
     names = sorted(cards)
     found = []
     for name, queue in queues_of(documents).items():
-        fields = [str(queue.get(field, "")) for field in (*OWNERS, *NUMBERS)]
-        found.append([name, *fields, *(str(queue["card_quota"].get(card, "")) for card in names)])
+        fields = [str(queue.get(field, "")) for field in (*OWNERS, "weight", "priority")]
+        cpu, memory = queue.get("cpu_milli"), queue.get(BYTES)
+        amounts = ["" if cpu is None else f"{cpu}m" if cpu >= MOST_SHOWN else str(cpu), _memory(memory)]
+        found.append([name, *fields, *amounts, *(str(queue["card_quota"].get(card, "")) for card in names)])
     return found
+
+
+def _memory(value: int | None) -> str:
+    return "" if value is None else f"{value // MIB}Mi" if value % GIB else f"{value // GIB}Gi"
 
 
 def dumps(documents: Mapping[str, Document], cards: Iterable[str]) -> str:
@@ -53,96 +66,69 @@ def dumps(documents: Mapping[str, Document], cards: Iterable[str]) -> str:
 def loads(
     text: str, documents: Mapping[str, Document], cards: Iterable[str], aliases: Mapping[str, str] | None = None
 ) -> Edits:
-    plain = text.removeprefix("\ufeff")
-    if len(plain) > MOST_CHARACTERS:
-        said = _("The table is longer than %(most)d characters.") % {"most": MOST_CHARACTERS}
-        raise DomainError.for_field("", said, code="body_too_large")
-    try:
-        table = list(islice(csv.reader(io.StringIO(plain), delimiter=_delimiter(plain), strict=True), MOST_ROWS + 1))
-    except csv.Error as error:
-        raise DomainError.for_field("", _("This is no table: %(problem)s.") % {"problem": error}) from None
-    if len(table) > MOST_ROWS:
-        raise DomainError.for_field("", _("The table has more than %(most)d lines.") % {"most": MOST_ROWS})
     known = set(cards)
-    named = [unguarded(cell.strip()) for cell in table[0]] if table else []
-    head = [(aliases or {}).get(cell, cell) for cell in named]
-    _check_head(head, known)
+    head, lines = table_of(text)
+    names = {name: name for name in (*known, "queue", *OWNERS, *NUMBERS, BYTES)}
+    columns_ = columns_of(head, {**(aliases or {}), **names}, ((card_label(card), card) for card in known))
+    if "queue" not in columns_:
+        raise DomainError.for_field("/queue", _("The table needs a column named queue."))
+    if {"memory", BYTES} <= set(columns_):
+        raise DomainError.for_field(f"/{BYTES}", _("The column %(name)r is there twice.") % {"name": "memory"})
     queues = queues_of(documents)
     wanted: dict[str, Document] = {}
-    for number, cells in enumerate(table[1:], 2):
-        if not any(cell.strip() for cell in cells):
-            continue
-        if over := next((cell.strip() for cell in cells[len(head) :] if cell.strip()), ""):
-            said = _("Line %(line)d: %(cell)r is beyond the last column of the head.")
-            raise DomainError.for_field("", said % {"line": number, "cell": over[:40]})
-        row = dict(zip(head, (unguarded(cell.strip()) for cell in cells), strict=False))
-        name = row.pop("queue", "")
+    for line in lines:
+        row = {name: cell for name, cell in zip_longest(columns_, line.cells[: len(head)]) if name}
+        name = row.pop("queue") or ""
         if name not in queues:
-            said = _("Line %(line)d: there is no queue %(name)r.") % {"line": number, "name": name[:LONGEST_NAME]}
-            raise DomainError.for_field(f"/{name}", said + _near(name, queues), code="unknown_object")
+            said = _("Line %(line)d: there is no queue %(name)r.") % {"line": line.number, "name": name[:LONGEST_NAME]}
+            raise DomainError.for_field(f"/{name}", said + near(name, list(queues)), code="unknown_object")
         key = key_of("queue", name)
         if key in wanted:
-            said = _("Line %(line)d: %(name)r is there twice.") % {"line": number, "name": name}
+            said = _("Line %(line)d: %(name)r is there twice.") % {"line": line.number, "name": name}
             raise DomainError.for_field(f"/{name}", said)
-        wanted[key] = _edited(queues[name], row, known, number)
+        wanted[key] = _edited(queues[name], row, known, line.number)
     return patch_between({key: documents[key] for key in wanted}, wanted)
 
 
-def _delimiter(text: str) -> str:
-    line = text.partition("\n")[0]
-    return max(",;\t", key=line.count)
-
-
-def _check_head(head: list[str], cards: set[str]) -> None:
-    if "queue" not in head:
-        raise DomainError.for_field("/queue", _("The table needs a column named queue."))
-    for name in head:
-        if name not in {"queue", *OWNERS, *NUMBERS, *cards}:
-            said = _("There is no column %(name)r.") % {"name": name[:LONGEST_NAME]}
-            raise DomainError.for_field(
-                f"/{name}", said + _near(name, ["queue", *OWNERS, *NUMBERS, *cards]), code="unknown_field"
-            )
-        if head.count(name) > 1:
-            raise DomainError.for_field(f"/{name}", _("The column %(name)r is there twice.") % {"name": name})
-
-
-def _near(name: str, known: Collection[str]) -> str:
-    near = nearest(name, known)
-    return " " + _("Did you mean %(near)r?") % {"near": near} if near else ""
-
-
-def _edited(queue: Document, row: Mapping[str, str], cards: set[str], line: int) -> Document:
+def _edited(queue: Document, row: Mapping[str, str | None], cards: set[str], line: int) -> Document:
     document: dict[str, Any] = {**queue, "card_quota": dict(queue["card_quota"])}
-    for name, cell in row.items():
-        if name in cards:
+    for column, cell in row.items():
+        name = BYTES if column == "memory" else column
+        before = document["card_quota"].get(name) if name in cards else document.get(name)
+        if cell is None:
+            # Some programs leave empty cells at the end of a line out, some people all that they do not mean.
+            if before is not None and name not in ("weight", "priority"):
+                said = _("Line %(line)d ends before the column %(column)s: write its cell, also an empty one.")
+                raise DomainError.for_field(f"/{column}", said % {"line": line, "column": column})
+        elif name in cards:
             document["card_quota"].pop(name, None)
             if cell:
-                document["card_quota"][name] = _number(cell, name, line)
-        elif name in NUMBERS and (cell or name in UNSET_WHEN_EMPTY):
-            document[name] = _number(cell, name, line) if cell else None
-        elif name in OWNERS and cell != str(queue.get(name, "")):
-            document[name] = cell or None
+                document["card_quota"][name] = _figure(cell, column, line)
+        elif name in OWNERS:
+            document[name] = before if cell == str(before or "") else cell or None
+        elif cell or name in UNSET_WHEN_EMPTY:
+            document[name] = _figure(cell, column, line) if cell else None
     return {name: value for name, value in document.items() if value is not None}
 
 
-# Spreadsheets group thousands and add a fraction of nothing; "1,5" is no number of cards.
-_WHOLE = re.compile(r"(-?\d+|-?[1-9]\d{0,2}([, \u00a0])\d{3}(?:\2\d{3})*)(\.0+)?")
-# One sign before three digits parts thousands for some readers and a fraction for others.
-_TWO_MEANINGS = re.compile(r"(-?[1-9]\d{0,2})[.,](\d{3})")
+def _figure(cell: str, column: str, line: int) -> int:
+    try:
+        figure, step = _read(cell, column)
+        if abs(figure) >= MOST:
+            raise ValueError(_("%(cell)r is more than a number may be here.") % {"cell": cell[:40]})
+        if figure % step:
+            said = _("%(cell)r is no whole number.") if step == 1 else _("%(cell)r is no whole number of Mi.")
+            raise ValueError(said % {"cell": cell[:40]})
+    except ValueError as error:
+        said = _("Line %(line)d, %(column)s: %(problem)s") % {"line": line, "column": column, "problem": error}
+        raise DomainError.for_field(f"/{column}", said) from None
+    return int(figure)
 
 
-def _number(cell: str, name: str, line: int) -> int:
-    if two := _TWO_MEANINGS.fullmatch(cell):
-        said = _("Line %(line)d, %(column)s: %(cell)r can mean %(whole)s or %(part)s. Write it without separators.")
-        part = f"{two[1]}.{two[2]}".rstrip("0").rstrip(".")
-        values = {"line": line, "column": name, "cell": cell, "whole": two[1] + two[2], "part": part}
-        raise DomainError.for_field(f"/{name}", said % values)
-    found = _WHOLE.fullmatch(cell)
-    if found is None:
-        said = _("Line %(line)d, %(column)s: %(cell)r is no whole number.")
-        raise DomainError.for_field(f"/{name}", said % {"line": line, "column": name, "cell": cell[:40]})
-    digits = re.sub("[, \u00a0]", "", found[1])
-    if len(digits) > MOST_DIGITS:
-        said = _("Line %(line)d, %(column)s: a number may have %(most)d digits.")
-        raise DomainError.for_field(f"/{name}", said % {"line": line, "column": name, "most": MOST_DIGITS})
-    return int(digits)
+def _read(cell: str, column: str) -> tuple[Decimal, int]:
+    """A number, and of what it has to be a whole multiple."""
+    if column in ("memory", BYTES) and (found := _MEMORY.fullmatch(cell)):
+        return number(found[1]) * 1024 ** ("KMGTPE".index(found[2].upper()) + 1), MIB
+    if column == "memory" and number(cell):
+        raise ValueError(_("%(cell)r has no unit: write it as in 512Gi or 640Mi.") % {"cell": cell[:40]})
+    return number(cell.removesuffix("m") if column == "cpu_milli" else cell), MIB if column == BYTES else 1

@@ -65,15 +65,8 @@ def offer(
     """Keep a connection, encrypted, for an hour: long enough to test it before anything is saved."""
     forget_offers()
     _known(mode)
-    test = ConnectionTest(
-        cluster=cluster,
-        offer=True,
-        mode=mode,
-        actor=actor[:200],
-        owner_id=owner_id,
-        context=offered.context,
-        contexts=offered.contexts,
-    )
+    test = ConnectionTest(cluster=cluster, offer=True, mode=mode, actor=actor[:200], owner_id=owner_id)
+    test.context, test.contexts = offered.context, offered.contexts
     _put(test, offered)
     check_fields(test)
     test.save()
@@ -152,17 +145,8 @@ def replace(*, test: ConnectionTest, actor: str, reason: str, accept: bool = Fal
     _copy(test, cluster, actor)
     cluster.disconnected_at = None
     cluster.version += 1
-    cluster.save(
-        update_fields=[
-            *_COLUMNS,
-            "credentials_set_at",
-            "credentials_set_by",
-            "disconnected_at",
-            "server_uid",
-            "version",
-            "updated_at",
-        ]
-    )
+    said = ("credentials_set_at", "credentials_set_by", "disconnected_at", "server_uid", "version", "updated_at")
+    cluster.save(update_fields=[*_COLUMNS, *said])
     _close(test, cluster)
     after = about(cluster) | {"credentials_changed": True} | _judged(test)
     _append(cluster, actor=actor, action="cluster.set_connection", reason=reason, before=before, after=after)
@@ -262,13 +246,7 @@ def _append(cluster: Cluster, *, actor: str, action: str, reason: str, **facts: 
         reason=reason,
         **facts,
     )
+    about = live.About("cluster", cluster.slug, "connection")
     transaction.on_commit(
-        lambda: live.publish(
-            "clusters",
-            cluster.pk,
-            cluster.version,
-            cluster_id=cluster.pk,
-            about=live.About("cluster", cluster.slug, "connection"),
-        ),
-        robust=True,
+        lambda: live.publish("clusters", cluster.pk, cluster.version, cluster_id=cluster.pk, about=about), robust=True
     )

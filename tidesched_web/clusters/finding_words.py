@@ -11,6 +11,7 @@ from tidesched_web.clusters.kubernetes.rbac import remedy
 from tidesched_web.clusters.kubernetes.verbs import NEEDS, VOLCANO_CONF, Need
 from tidesched_web.clusters.refusal_words import filled
 from tidesched_web.common import reader_zone
+from tidesched_web.common.failures import in_words
 from tidesched_web.common.sentences import listed
 
 STEPS: Mapping[str, str | Promise] = {
@@ -27,15 +28,14 @@ STEPS: Mapping[str, str | Promise] = {
 
 # code → (what was found, what helps)
 WORDS: Mapping[str, tuple[str | Promise, str | Promise]] = {
-    "unusable": (
-        _("The credentials cannot be used: %(path)s %(detail)s."),
-        _("Give the connection again."),
-    ),
+    "unusable": (_("The credentials cannot be used: %(path)s %(detail)s."), _("Give the connection again.")),
     "no_pod": (
         _("TideSched's workers run in no pod of a cluster, or their pod has no token of a service account."),
         _("Install TideSched into the cluster (deploy/helm), or connect it by a kubeconfig, or by address and token."),
     ),
     "gone": (_("The connection that was to be tested is not there any more."), _("Give the connection again.")),
+    "called_off": (_("The test was cancelled."), _("Test again.")),
+    "broke": (_("The test itself ended early: %(why)s"), _("Test again.")),
     "no_end": (
         _("The credentials say nothing of an end: they hold until they are revoked."),
         _("A token with an end, replaced in time, is safer: kubectl create token … --duration=8760h."),
@@ -80,6 +80,10 @@ WORDS: Mapping[str, tuple[str | Promise, str | Promise]] = {
     "broken_off": (
         _("%(url)s broke the connection off."),
         _("Check that the port is the one of the API server, and the firewalls and proxies between."),
+    ),
+    "proxy": (
+        _("The proxy that HTTPS_PROXY names cannot be used, or lets nothing through."),
+        _("Check its address, user and password, or name the cluster's host in NO_PROXY."),
     ),
     "unreachable": (_("%(url)s cannot be reached."), _("Check address and port.")),
     "wrong_authority": (
@@ -216,7 +220,7 @@ def _filled(finding: Mapping[str, Any]) -> dict[str, Any]:
     if finding["code"] == "conf_missing":
         values.setdefault("name", "/".join(VOLCANO_CONF))
     if "why" in values:
-        values["why"] = WHY.get(values["why"], values["why"])
+        values["why"] = WHY.get(values["why"]) or in_words(values["why"])
     if "said" in values:
         values["detail"] = filled(values["said"], values["with"])
     for key in ("plugins", "names"):

@@ -115,14 +115,8 @@ def set_connection(*, cluster: Cluster, api_url: str, token: str | None, actor: 
         seal(cluster, token)
     cluster.version += 1
     cluster.save(update_fields=["api_url", "server_uid", "credentials", "credentials_key_id", "version", "updated_at"])
-    _append(
-        cluster,
-        actor=actor,
-        action="cluster.set_connection",
-        reason=reason,
-        before=before,
-        after={"api_url": address, "credentials_changed": secret_changes},
-    )
+    after = {"api_url": address, "credentials_changed": secret_changes}
+    _append(cluster, actor=actor, action="cluster.set_connection", reason=reason, before=before, after=after)
     return cluster
 
 
@@ -221,13 +215,7 @@ def require_newest_policy(cluster: Cluster, version: int | None) -> PolicyRevisi
 
 @transaction.atomic
 def set_policy(
-    *,
-    cluster: Cluster,
-    text: str,
-    actor: str,
-    reason: str = "",
-    released: bool = False,
-    version: int | None = None,
+    *, cluster: Cluster, text: str, actor: str, reason: str = "", released: bool = False, version: int | None = None
 ) -> PolicyRevision:
     """A refused text leaves the last good one ruling. ``released``: right for a new cluster's first policy only."""
     from tidesched_web.engine.bridge import policy_problem  # the engine is heavy: only this service needs it here

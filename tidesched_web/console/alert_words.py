@@ -35,14 +35,24 @@ _SENTENCES: dict[str, tuple[tuple[str, ...], Promise]] = {
     "quota_without_card": (("card", "quota"), _("The queues are promised %(quota)s × %(card)s, which no node has.")),
     "drift": (("objects",), _("Objects of the cluster that differ from what was sent: %(objects)s.")),
     "push_refused": (
-        ("objects", "object"),
-        _("The cluster refuses what is sent to it (objects: %(objects)s, the first is %(object)s)."),
+        ("objects", "object", "said"),
+        _(
+            "The cluster does not take the push of %(object)s (objects: %(objects)s): %(said)s Look at the rule of "
+            "RBAC for its kind and at the admission webhooks."
+        ),
     ),
     "write_refused": (
         ("verb", "resource", "object", "objects", "said"),
         _(
             "The cluster does not take “%(verb)s %(resource)s” of %(object)s (objects: %(objects)s): %(said)s Look at "
             "the rule of RBAC for this verb and at the admission webhooks."
+        ),
+    ),
+    "pod_stays": (
+        ("object", "objects", "finalizers"),
+        _(
+            "Pods that were to end are still there and hold their cards (pods: %(objects)s, the first is %(object)s, "
+            "its finalizers: %(finalizers)s). Remove what waits for the finalizer, or look at the kubelet of its node."
         ),
     ),
     "went_back": (
@@ -67,7 +77,7 @@ _SENTENCES: dict[str, tuple[tuple[str, ...], Promise]] = {
             "waiting",
         ),
     ),
-    "audit_broken": (("chain",), _("Chain %(chain)s of the audit log does not hold.")),
+    "audit_broken": (("chain",), _("Chain %(chain)s of the audit log does not hold or cannot be verified.")),
 }
 # An alert in two or three words, beside which its code is on the page of alerts.
 _NAMES: dict[str, Promise] = {
@@ -88,6 +98,7 @@ _NAMES: dict[str, Promise] = {
     "node_recut": _("Other cards on a node"),
     "object_unreadable": _("Unreadable object"),
     "partial_reclaim": _("Incomplete reclaim"),
+    "pod_stays": _("Pod that does not end"),
     "policy_invalid": _("Invalid policy"),
     "promise_unused": _("Unused promise"),
     "push_refused": _("Refused push"),
@@ -100,7 +111,7 @@ _NAMES: dict[str, Promise] = {
 _BY_ITSELF = frozenset(
     {
         "quota_over_hardware", "card_lost", "quota_without_card", "drift", "push_refused", "foreign_scheduler",
-        "node_not_ready", "object_unreadable", "write_refused",
+        "node_not_ready", "object_unreadable", "write_refused", "pod_stays",
         "audit_broken",
         "promise_unused",
         "cluster_unreachable", "cluster_refused", "cluster_forbidden", "cluster_kinds_missing", "cluster_failing",
@@ -124,6 +135,7 @@ _PLACES: dict[str, tuple[str, Promise]] = {
     "promise_unused": ("queues", _("Open the queues")),
     "went_back": ("drift", _("Open the drift")),
     "write_refused": ("sessions", _("Open the sessions")),
+    "pod_stays": ("nodes", _("Open the nodes")),
 }
 
 # What they count is of all tenants: a reader of some finds less of it at the place that they lead to, or nothing.
@@ -167,6 +179,8 @@ def alert_sentence(code: str, numbers: Mapping[str, Any], message: str, *, every
         return str(_("Quota is promised to gangs that do not run, while others wait for it."))
     if code in ("push_refused", "write_refused") and not everything:  # so may be the object
         return str(_("The cluster refuses something that is sent to it."))
+    if code == "pod_stays" and not everything:
+        return str(_("Pods that were to end are still there and hold their cards."))
     if code == "session_failed" and everything and {"failures", "said"} <= numbers.keys():
         return _("No session for %(n)s attempts in a row: %(said)s.") % {
             "n": amounts.number(numbers["failures"]),

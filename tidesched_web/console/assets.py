@@ -15,7 +15,6 @@ STYLE = "@tabler/core/dist/css/tabler.min.css"
 FILES = {
     STYLE: "tabler.min.css",
     "plotly.js-basic-dist-min/plotly-basic.min.js": "plotly-basic.min.js",
-    "papaparse/papaparse.min.js": "papaparse.min.js",
 }
 ROOT = Path(__file__).resolve().parents[2]
 # Where the names of classes may stand.

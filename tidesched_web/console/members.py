@@ -9,6 +9,7 @@ from tidesched_web.accounts import services
 from tidesched_web.accounts.models import AccessLink, Membership, Tenant, User
 from tidesched_web.accounts.selectors import known_users, members_of, visible_memberships, visible_tenants
 from tidesched_web.common.errors import DomainError
+from tidesched_web.common.public_address import absolute
 from tidesched_web.console.edit_pages import delete_page, edit_page
 from tidesched_web.console.forms.edit import ReasonForm
 from tidesched_web.console.forms.people import InviteMemberForm, MemberFilter, MemberForm, RoleForm
@@ -77,7 +78,7 @@ def member_link(this: Page, tenant: str, pk: int) -> HttpResponse:
 
 
 def _invited(this: Page, tenant: Tenant, person: User, link: AccessLink, secret: str) -> HttpResponse:
-    address = this.request.build_absolute_uri(reverse("console:invite", args=[secret]))
+    address = absolute(this.request, reverse("console:invite", args=[secret]))
     context = {"tenant": tenant, "person": person, "link": link, "address": address, "trail": _trail(tenant)}
     response = this.render("members/invited.html", context)
     patch_cache_control(response, private=True, no_store=True)

@@ -24,6 +24,8 @@ from tidesched_web.changes.selectors import (
 )
 from tidesched_web.common.errors import DomainError
 from tidesched_web.common.plain_json import check_plain
+from tidesched_web.common.spreadsheets import unguarded
+from tidesched_web.common.tables import decoded, lines_of
 from tidesched_web.console import quota_grid
 from tidesched_web.console.change_page import why_due
 from tidesched_web.console.methods import acts_by_post
@@ -155,6 +157,20 @@ def check(this: Page) -> HttpResponse:
         return JsonResponse({"errors": errors, "more_errors": error.extra.get("more_errors", 0), "warnings": []})
     said = {name: plan[name] for name in ("errors", "more_errors", "warnings")} | {"approval": why_due(this, plan)}
     return JsonResponse(said | {"version": plan["tree_version"]}, json_dumps_params={"default": str})
+
+
+@acts_by_post
+@page()
+def table(this: Page) -> HttpResponse:
+    """The lines of a file that is loaded, or of what is pasted, in which an empty one counts."""
+    need_writer(this)
+    pasted = "paste" in this.request.GET
+    try:
+        lines = lines_of(decoded(this.request.body), "\t" if pasted else "")
+    except DomainError as error:
+        return JsonResponse({"error": error.message})
+    cells = [(line.number, [unguarded(cell.strip()) for cell in line.cells] or [""]) for line in lines]
+    return JsonResponse({"lines": [line for line in cells if pasted or any(line[1])]})
 
 
 @acts_by_post

@@ -14,6 +14,7 @@ from tidesched_web.changes.tree_document import Documents, Edits
 from tidesched_web.changes.tree_import import edits_to
 from tidesched_web.clusters.selectors import card_aliases, card_names
 from tidesched_web.common.errors import DomainError
+from tidesched_web.common.tables import decoded
 from tidesched_web.console import amounts, change_words
 from tidesched_web.console.methods import takes_forms
 from tidesched_web.console.page import Page, page
@@ -72,7 +73,7 @@ def tree_page(this: Page) -> HttpResponse:
         raise PermissionDenied
     sent = this.request.POST
     context |= {
-        "text": _text(this),
+        "text": "",
         "format": CSV if sent.get("format") == CSV else YAML,
         "keep": "keep" in sent,
         "reason": sent.get("reason", "").strip(),
@@ -92,11 +93,12 @@ def _text(this: Page) -> str:
         return this.request.POST.get("text", "").replace("\r\n", "\n")
     if upload.size and upload.size > tree_file.MOST_BYTES:
         return ""
-    return upload.read().decode("utf-8-sig", errors="replace").replace("\r\n", "\n")
+    return decoded(upload.read()).replace("\r\n", "\n")
 
 
 def _compared(this: Page, documents: Documents, context: dict[str, Any]) -> HttpResponse:
     try:
+        context["text"] = _text(this)
         edits = _edits(this, documents, context)
         if this.request.POST.get("act") == "draft" and edits:
             if not context["reason"]:

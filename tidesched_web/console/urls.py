@@ -191,6 +191,7 @@ urlpatterns = [
     path("clusters/<slug:slug>/quota/edit/", quota_editor.editor, name="quota_editor"),
     path("clusters/<slug:slug>/quota/edit/data/", quota_editor.editor_data, name="quota_editor_data"),
     path("clusters/<slug:slug>/quota/edit/check/", quota_editor.check, name="quota_check"),
+    path("clusters/<slug:slug>/quota/edit/table/", quota_editor.table, name="quota_table"),
     path("clusters/<slug:slug>/quota/edit/review/", quota_editor.review, name="quota_review"),
     path("clusters/<slug:slug>/changes/", changes.changes, name="changes"),
     path("clusters/<slug:slug>/changes/<int:pk>/", change_page.change, name="change"),

@@ -19,6 +19,7 @@ from tidesched_web.accounts.selectors import (
     visible_tenants,
 )
 from tidesched_web.common.errors import DomainError
+from tidesched_web.common.public_address import absolute
 from tidesched_web.console.accounts import in_chosen_language
 from tidesched_web.console.edit_pages import delete_page, edit_page
 from tidesched_web.console.forms.edit import ReasonForm
@@ -48,7 +49,7 @@ def _trail(found: User | None = None) -> list[tuple[str, str]]:
 
 
 def _shown(this: Page, found: User, link: AccessLink | None = None, secret: str = "") -> HttpResponse:
-    address = this.request.build_absolute_uri(reverse("console:invite", args=[secret])) if secret else ""
+    address = absolute(this.request, reverse("console:invite", args=[secret])) if secret else ""
     return this.render(
         "users/user.html",
         {

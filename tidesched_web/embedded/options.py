@@ -48,6 +48,7 @@ def read_options() -> Options:
     try:
         port, demo, _size = env.number("PORT", 8000), env.flag("DEMO", default=True), env.demo_size()
         web_processes = env.number("WEB_PROCESSES", min(MOST_BY_DEFAULT, os.cpu_count() or 1))
+        env.origin("PUBLIC_URL")
     except ValueError as error:
         raise StartError(str(error), "correct the variable or leave it out") from None
     if not 1 <= port <= 65535:

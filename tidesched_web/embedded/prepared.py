@@ -51,8 +51,8 @@ def kernels_stamp(environment: Mapping[str, str] = os.environ) -> Path | None:
 
 
 def engine_fingerprint() -> str:
-    """Return a hash over the engine's files and the lock, which stands for what compiles them."""
-    total = hashlib.sha256((BASE_DIR / "requirements" / "base.txt").read_bytes() + sys.version.encode())
+    """Return a hash over the engine's files, their place, which Numba looks at too, and the lock of what compiles."""
+    total = hashlib.sha256((BASE_DIR / "requirements" / "base.txt").read_bytes() + f"{sys.version}{BASE_DIR}".encode())
     for path in sorted((BASE_DIR / "scheduler_core").rglob("*.py")):
         total.update(f"\0{path.relative_to(BASE_DIR)}\0".encode() + path.read_bytes())
     return total.hexdigest()

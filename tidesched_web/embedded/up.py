@@ -174,7 +174,6 @@ class _Installation:
                 "DATABASE_URL": self.runtime.database_url,
                 "REDIS_URL": self.runtime.redis_url,
                 "TIDESCHED_PROGRESS_DIR": str(self.supervisor.hangs.folder),
-                "PUBLIC_URL": os.environ.get("PUBLIC_URL", self.runtime.web_url),
             },
         )
 

@@ -61,6 +61,10 @@ async def read_body(scope: Scope, receive: Receive, take: Callable[[int], None])
         pieces.append(message.get("body", b""))
         take(len(pieces[-1]))
         came, more = came + len(pieces[-1]), message.get("more_body", False)
+    coding = headers.get(b"content-encoding", b"identity").decode("latin-1")
+    if coding.lower() != "identity":
+        text = f"Content-Encoding: {coding[:40]} is not read here: send the body as it is."
+        raise DomainError("unsupported_media_type", text)
     if max(came, size) <= most:
         return b"".join(pieces)
     text = f"The body of a request may have {most} bytes here; this one has more."

@@ -100,7 +100,7 @@ class _Alive(threading.Thread):
     def run(self) -> None:
         while not self._over.wait(services.LOST_SECONDS / 4):
             try:
-                services.carry_on(self._job)
+                services.is_alive(self._job)
             except DatabaseError as error:
                 _log.warning("job %s: no sign of life: %s", self._job.pk, str(error).strip().split("\n")[0])
             finally:

@@ -1,6 +1,7 @@
 """Every step is a conditional update: an attempt that lost its job to another one changes nothing."""
 
 import datetime as dt
+import logging
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -8,6 +9,7 @@ from django.conf import settings
 from django.db import connection, transaction
 from django.db.models import F, Q
 from django.utils import timezone
+from django.utils.module_loading import import_string
 
 from tidesched_web.accounts.models import User
 from tidesched_web.clusters.models import Cluster
@@ -18,11 +20,13 @@ from tidesched_web.jobs.models import OPEN_JOB_STATES, Job, JobState
 from tidesched_web.jobs.selectors import places
 from tidesched_web.waking import WORK_QUEUE, wake_job
 
+_log = logging.getLogger(__name__)
+
 # A running job that has not been heard of for so long was left by its process; the next claim goes on with it.
-LOST_SECONDS = 60.0
+LOST_SECONDS = 10.0
 # How often lost jobs are looked for.
 SWEEP_SECONDS = 5
-MOST_ATTEMPTS = 5
+MOST_ATTEMPTS = 2  # what ends its process again would end the next one too
 
 
 def enqueue(
@@ -54,6 +58,9 @@ def claim(job_id: int, worker: str | None = None) -> Job | None:
         if job is None:
             return None
         now = timezone.now()
+        if job.cancel_asked_at is not None:
+            _end(job, JobState.CANCELLED)
+            return None
         if job.attempt >= MOST_ATTEMPTS:
             _end(job, JobState.FAILED, error=f"Given up after {job.attempt} attempts: each process that had it ended.")
             return None
@@ -92,6 +99,11 @@ def carry_on(job: Job, **values: Any) -> bool:
     """Write how far it is. False: the job is not this attempt's any more, or it is to be cancelled."""
     held = Job.objects.filter(pk=job.pk, attempt=job.attempt, state=JobState.RUNNING)
     return bool(held.filter(cancel_asked_at__isnull=True).update(heard_at=timezone.now(), **values))
+
+
+def is_alive(job: Job) -> None:
+    """Of this attempt, also while it is to be cancelled."""
+    Job.objects.filter(pk=job.pk, attempt=job.attempt, state=JobState.RUNNING).update(heard_at=timezone.now())
 
 
 def hand_over(job: Job, *, worker: str, checkpoint: dict[str, Any], result: dict[str, Any]) -> bool:
@@ -206,11 +218,23 @@ def _end(
         values |= {"result": result}
     if state == JobState.DONE:
         values |= {"progress": 1.0}
-    if not rows.update(**values):
-        return False
+    with transaction.atomic():
+        if not rows.update(**values):
+            return False
+        if state != JobState.DONE and (ending := settings.JOB_ENDINGS.get(job.kind)):
+            _tell_ending(ending, job, error)
     waiting.tell(job.pk)
     _announce(job)
     return True
+
+
+def _tell_ending(ending: str, job: Job, error: str) -> None:
+    """What it was for may be broken itself: the job ends all the same, else its worker takes no other."""
+    try:
+        with transaction.atomic():
+            import_string(ending)(job, error)
+    except Exception:  # noqa: BLE001 - a bug
+        _log.exception("the ending of job %s failed", job.pk)
 
 
 def _announce(job: Job) -> None:

@@ -41,7 +41,7 @@ class Queue(Versioned):
     """A queue of a cluster. Inference queues belong to a tenant's project, training queues to a business line."""
 
     cluster = models.ForeignKey(Cluster, on_delete=models.CASCADE, related_name="queues")
-    name = models.CharField(max_length=63)
+    name = models.CharField(max_length=253)
     service_type = models.CharField(max_length=16, choices=ServiceType)
     tenant = models.ForeignKey(Tenant, on_delete=models.PROTECT, null=True, blank=True, related_name="queues")
     project = models.ForeignKey(Project, on_delete=models.PROTECT, null=True, blank=True, related_name="queues")
@@ -53,7 +53,7 @@ class Queue(Versioned):
     reclaimable = models.BooleanField(default=True)
     cpu_milli = models.BigIntegerField(null=True, blank=True, help_text=_("No limit when empty."))
     memory_mib = models.BigIntegerField(null=True, blank=True, help_text=_("No limit when empty."))
-    parent = models.CharField(max_length=63, blank=True)
+    parent = models.CharField(max_length=253, blank=True)
     deserved = models.JSONField(default=dict, blank=True)
     guarantee = models.JSONField(default=dict, blank=True)
     state = models.CharField(max_length=16, choices=QueueState, default=QueueState.OPEN)

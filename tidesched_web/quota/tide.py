@@ -244,7 +244,7 @@ class Step:
 
 def steps(base: Quota, plans: Sequence[Plan], start: dt.datetime, end: dt.datetime) -> list[Step]:
     """The quota between two moments as a step function; the floors of inference are not in it: they are of a moment."""
-    days = (end - start).days + 1
+    days = (end - start).days + 2  # local days that such a span may touch, whole or in part
     edges = sorted({edge for edge, _opens, _layer in _edges(plans, start, days) if start < edge < end})
     found = []
     for left, right in pairwise([start, *edges, end]):

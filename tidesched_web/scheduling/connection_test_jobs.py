@@ -39,22 +39,29 @@ def test_connection(running: Running) -> dict[str, Any]:
         raise DomainError("not_found", "The test is gone.")
     findings: list[dict[str, Any]] = []
     try:
-        connection = _connection(test)
+        for percent, found in _probe(_connection(test), test):
+            findings = [one.to_json() for one in found]
+            connection_services.note_findings(test=test, percent=percent, findings=findings, finished=False)
+            running.report(percent / 100)
     except BadConnection as error:
         findings = [unusable(error).to_json()]
     except DomainError:
         findings = [Finding("credentials", "gone", FAILED, {}).to_json()]
-    else:
-        for percent, found in _probe(connection, test):
-            findings = [one.to_json() for one in found]
-            connection_services.note_findings(test=test, percent=percent, findings=findings, finished=False)
-            running.report(percent / 100)
     connection_services.note_findings(test=test, percent=100, findings=findings, finished=True)
     if test.cluster_id is not None:
         about = live.About("cluster", str(test.cluster_id), "connection_test")
         live.publish("clusters", test.cluster_id, f"test.{test.pk}", cluster_id=test.cluster_id, about=about)
     levels = [finding["level"] for finding in findings]
     return {"test": test.pk, "failed": levels.count("failed"), "warnings": levels.count("warning")}
+
+
+def test_broke(job: Job, error: str) -> None:
+    test = connection_test_by_id(int(job.params["test"]))
+    if test is not None:
+        broke = Finding("reach", "broke" if error else "called_off", FAILED, {"why": error}).to_json()
+        connection_services.note_findings(
+            test=test, percent=test.percent, findings=[*test.findings, broke], finished=True
+        )
 
 
 def _connection(test: ConnectionTest) -> Connection:

@@ -179,7 +179,7 @@ def _values(
     living = [pod for pod in pods if not pod.finished]
     return GangValues(
         uid=uid_of(group),
-        queue_name=outcome.queue[:63],
+        queue_name=outcome.queue[:253],
         service_type=outcome.service_type,
         owner_kind=group.owner_kind[:63],
         owner_name=group.owner_name[:253],

@@ -46,7 +46,7 @@ class Gang(models.Model):
     name = models.CharField(max_length=253)
     uid = models.CharField(max_length=64)
     queue = models.ForeignKey(Queue, on_delete=models.SET_NULL, null=True, related_name="gangs")
-    queue_name = models.CharField(max_length=63)
+    queue_name = models.CharField(max_length=253)
     service_type = models.CharField(max_length=16)
     owner_kind = models.CharField(max_length=63, blank=True)
     owner_name = models.CharField(max_length=253, blank=True)

@@ -153,6 +153,13 @@ def test_a_breach_names_the_figure_and_who_could_give_way(ground):
         ({"queue/x": {**QUEUE, "card_quota": {H200: -1}}}, "invalid", f"/card_quota/{H200}"),
         ({"queue/x": {**QUEUE, "wieght": 1}}, "unknown_field", "/wieght"),
         ({"queue/X y": QUEUE}, "invalid_name", ""),
+        *(
+            ({f"queue/{name}": QUEUE}, "invalid_name", "")
+            for name in ("root", "default", "a..b", "a.-b", "a.", "x" * 254)
+        ),
+        ({"grant/team.a/acme-online": {}}, "invalid_name", ""),
+        ({"grant/space/default": {}}, "invalid_name", ""),
+        ({"priority-class/a..b": {"value": 3}}, "invalid_name", ""),
         ({"tide-plan/night\x07": {}}, "invalid_name", ""),
         ({"tide-plan/night\x9b31m": {}}, "invalid_name", ""),
         ({"queue/acme-online": {"service_type": "training"}}, "immutable", "/service_type"),
@@ -165,6 +172,15 @@ def test_what_is_wrong_is_said_at_its_place(ground, edits, code, field):
     assert (code, field) in [(error["code"], error["field"]) for error in errors], errors
     with pytest.raises(DomainError):
         ground.carry_out(edits)
+
+
+@pytest.mark.parametrize("name", ["team.a", "x" * 64, "0.9-a.b" + 60 * ".c" + 126 * "d", "defaults", "root.a"])
+def test_a_queue_may_be_named_as_a_cluster_allows_it(ground, name):
+    ground.carry_out({f"queue/{name}": QUEUE | {"parent": "a" * 253}, f"grant/space/{name}": {}})
+    ground.carry_out({f"queue/{name}": {"weight": 2}})
+    assert ground.tree()[f"queue/{name}"]["weight"] == 2
+    assert f"grant/space/{name}" in ground.tree()
+    ground.carry_out({f"queue/{name}": None, f"grant/space/{name}": None})
 
 
 def test_another_value_of_a_priority_class_has_to_be_meant(ground):

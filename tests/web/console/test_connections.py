@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import datetime as dt
+import logging
 import re
 from pathlib import Path
 
@@ -119,6 +120,24 @@ def test_a_kubeconfig_is_uploaded_and_another_context_chosen(world, server) -> N
     assert "Hall 4" in client.get("/clusters/demo/").content.decode(), "the switcher lists it"
 
 
+def test_bytes_of_a_file_are_read_or_refused_with_the_line(world, server) -> None:
+    client = client_of(world.admin)
+
+    def sent(raw: bytes):
+        return client.post("/new/cluster/", {"file": SimpleUploadedFile("config", raw), "mode": "quota"})
+
+    text = kubeconfig(server) + "# Főtanúsítvány\n"
+    for encoding in ("utf-8-sig", "utf-16"):
+        taken = sent(text.encode(encoding))
+        assert taken.status_code == 302, taken.content.decode()
+        offered = ConnectionTest.objects.latest("pk")
+        assert offered.ca_certificate == pem(server.authority[0])
+    refused = sent(text.encode("iso-8859-2"))
+    assert refused.status_code == 400
+    line = text.count("\n")
+    assert f"the file is no UTF-8 text (line {line}): save it as UTF-8" in refused.content.decode()
+
+
 def test_the_test_tells_what_is_missing_and_what_grants_it(world, server) -> None:
     client = client_of(world.admin)
     server.denied = {("create", "queues"), ("patch", "queues")}
@@ -164,6 +183,21 @@ def test_the_own_pod_is_tested_and_refused_clearly_where_there_is_none(world, mo
     assert client.post(where, REASON | {"name": "Hall 6"}).status_code == 400, "the form does not accept that"
     page = client.get(where, headers={"accept-language": "zh-hans"}).content.decode()
     assert "不在任何集群的 Pod 中" in page
+
+
+@pytest.mark.parametrize("proxy", ["http://ann:sesame@127.0.0.1:1", "http://ann:12#sesame@proxy:3128"])
+def test_a_proxy_that_cannot_be_used_is_said_without_its_password(world, monkeypatch, caplog, proxy) -> None:
+    monkeypatch.setenv("HTTPS_PROXY", proxy)
+    monkeypatch.delenv("NO_PROXY", raising=False)
+    monkeypatch.delenv("no_proxy", raising=False)
+    client = client_of(world.admin)
+    with caplog.at_level(logging.DEBUG):
+        where = client.post("/new/cluster/?way=token", GIVEN)["Location"]
+        assert running.run(Job.objects.get(kind="connection_test").pk) == "done"
+        page = client.get(where).content.decode()
+    assert "The proxy that HTTPS_PROXY names cannot be used, or lets nothing through." in page
+    assert "name the cluster&#x27;s host in NO_PROXY" in page
+    assert "sesame" not in page + caplog.text + str(list(ConnectionTest.objects.values("findings")))
 
 
 @pytest.mark.parametrize("mode", ["observe", "quota", "schedule"])

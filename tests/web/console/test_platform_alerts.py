@@ -14,7 +14,7 @@ from tidesched_web.accounts.models import User
 from tidesched_web.scheduling.models import Alert
 
 pytestmark = pytest.mark.django_db
-SAID = "Chain platform of the audit log does not hold."
+SAID = "Chain platform of the audit log does not hold or cannot be verified."
 
 
 def broken(**more: object) -> Alert:

@@ -93,30 +93,83 @@ def test_the_table_goes_out_and_comes_back(world):
     ("text", "words"),
     [
         ("queue,wieght\na,1\n", "Did you mean 'weight'?"),
-        ("name\na\n", "a column named queue"),
+        ("name\na\n", "There is no column 'name'."),
+        ("weight\n1\n", "a column named queue"),
         ("queue,weight\nresearch-trainin,1\n", "Did you mean 'research-training'?"),
-        ('queue,weight\nresearch-training,"1,5"\n', "'1,5' is no whole number."),
-        ("queue,weight\nresearch-training,x\n", "Line 2, weight: 'x' is no whole number."),
+        ('queue,weight\nresearch-training,"1,5"\n', "'1,5' is no number: write a point"),
+        ("queue,weight\nresearch-training,x\n", "Line 2, weight: 'x' is no number"),
         ("queue,weight\nresearch-training,1\nresearch-training,2\n", "Line 3: 'research-training' is there twice."),
         ("queue,weight,weight\n", "is there twice"),
-        ('queue,weight\n"research-training,1\n', "no table"),
+        ('queue,weight\n"research-training,1\n', "quotation mark"),
         ("", "a column named queue"),
-        ("queue,weight\nresearch-training,1,7\n", "Line 2: '7' is beyond the last column of the head."),
-        ("queue,weight\nresearch-training,1\nsearch-training,1,000\n", "Line 3: '000' is beyond"),
-        ("queue;cpu_milli\nresearch-training;64.000\n", "Line 2, cpu_milli: '64.000' can mean 64000 or 64."),
-        ("queue;cpu_milli\nresearch-training;64.500\n", "'64.500' can mean 64500 or 64.5."),
-        (f"queue;{H200}\nresearch-training;8,000\n", f"Line 2, {H200}: '8,000' can mean 8000 or 8."),
-        (f"queue\t{H200}\nresearch-training\t1.000\n", "'1.000' can mean 1000 or 1."),
-        (f'queue,{H200}\nresearch-training,"8,500"\n', "'8,500' can mean 8500 or 8.5."),
-        (f"queue;{H200}\nresearch-training;0,500\n", "'0,500' is no whole number."),
-        (f"queue;{H200}\nresearch-training;1.024.000\n", "'1.024.000' is no whole number."),
-        (f"queue;{H200}\nresearch-training;1 234,000\n", "'1 234,000' is no whole number."),
+        ("queue,memory\nresearch-training,1Ki\n", "Line 2, memory: '1Ki' is no whole number of Mi."),
+        ("queue,weight\nresearch-training,1,7\n", "Line 2, column 3: '7' is in a column without a head."),
+        ("queue,weight\nresearch-training,1\nsearch-training,1,000\n", "Line 3, column 3: '000' is in a"),
+        (
+            "queue;cpu_milli\nresearch-training;64.000\n",
+            "Line 2, cpu_milli: '64.000' can mean 64 or 64 000: write 64 or 64000.",
+        ),
+        ("queue;cpu_milli\nresearch-training;64.500\n", "'64.500' can mean 64.5 or 64 500: write 64.5 or 64500."),
+        (f"queue;{H200}\nresearch-training;8,000\n", f"Line 2, {H200}: '8,000' can mean 8 or 8 000"),
+        (f"queue\t{H200}\nresearch-training\t1.000\n", "'1.000' can mean 1 or 1 000"),
+        (f'queue,{H200}\nresearch-training,"8,500"\n', "'8,500' can mean 8.5 or 8 500"),
+        (f"queue;{H200}\nresearch-training;0,500\n", "'0,500' is no number"),
+        (f"queue;{H200}\nresearch-training;1.024.000\n", "'1.024.000' is no number"),
+        (f"queue;{H200}\nresearch-training;1 234,000\n", "'1 234,000' is no number"),
+        ("queue,weight\nresearch-training,8.5\n", "'8.5' is no whole number."),
+        ("queue,memory\nresearch-training,512\n", "Line 2, memory: '512' has no unit: write it as in 512Gi or 640Mi."),
+        (
+            "queue,memory_bytes\nresearch-training,4.39805E+12\n",
+            "A spreadsheet has shortened this number to '4.39805E+12'",
+        ),
+        ("queue,weight,,\nresearch-training,1,,7\n", "Line 2, column 4: '7' is in a column without a head."),
+        ("queue,memory,memory_bytes\n", "The column 'memory' is there twice."),
+        (f"queue,weight,{H200}\nresearch-training,3\n", f"Line 2 ends before the column {H200}"),
+        ("queue,weight\nresearch-training,1" + 20 * "0" + "\n", "is more than a number may be here."),
     ],
 )
 def test_a_wrong_table_is_refused_with_its_line(world, text, words):
     with pytest.raises(DomainError) as refused:
         tree_csv.loads(text, read_tree(world.cluster), [H200])
     assert words in refused.value.message
+
+
+def test_the_table_comes_back_from_a_spreadsheet(world):
+    """Heads in capitals, empty lines above and columns beside, memory as a text, the heads of earlier exports."""
+    tree, cards = read_tree(world.cluster), list(CardType.objects.values_list("name", flat=True))
+    text = tree_csv.dumps(tree, cards)
+    head, *rows = text.removeprefix("\ufeff").splitlines()
+    assert ",memory," in head
+    saved = "\r\n".join([",,", head.upper() + ",,", *(f"{row},," for row in rows)])
+    name = "tree.csv"
+    client = client_of(world.admin)
+    for data in (saved.encode("utf-16"), saved.encode(), f"sep=,\r\n{saved}".encode("utf-8-sig")):
+        sent = {"file": SimpleUploadedFile(name, data), "format": "csv", "act": "compare"}
+        assert "The tree says already what the file says." in client.post(TREE, sent).content.decode()
+    for cell, memory in (("4.398046511104E+12", 4 * 2**40), ("4398046511104", 4 * 2**40), ("1.5 Ti", 1536 * 2**30)):
+        edits = tree_csv.loads(f"Queue;Memory_Bytes\nresearch-training;{cell}\n", tree, cards)
+        assert edits == {"queue/research-training": {"memory_bytes": memory}}
+    assert tree_csv.loads("queue,cpu_milli,l40s\nresearch-training,64125m,3\n", tree, cards) == {
+        "queue/research-training": {"cpu_milli": 64125, "card_quota": {L40S: 3}}
+    }
+    refused = client.post(TREE, {"file": SimpleUploadedFile(name, "queue\nGröße\n".encode("cp1252")), "format": "csv"})
+    assert refused.status_code == 400
+    assert "Line 2 has bytes that are no UTF-8: save the file as UTF-8" in refused.content.decode()
+
+
+def test_the_grid_gets_the_lines_of_a_table(world):
+    client, place = client_of(world.admin), "/clusters/demo/quota/edit/table/"
+
+    def lines(text, source):
+        return client.post(f"{place}?{source}", text, content_type="text/csv").json()
+
+    assert lines("sep=;\n\nName;h200\n;\n'-x;8,000\n", "file") == {
+        "lines": [[3, ["Name", "h200"]], [5, ["-x", "8,000"]]]
+    }
+    assert lines("1;2\t\n\n3\n", "paste") == {"lines": [[1, ["1;2", ""]], [2, [""]], [3, ["3"]]]}
+    assert "no UTF-8" in lines(b"\xff\xff", "file")["error"]
+    assert "quotation mark that does not end" in lines('"a\n', "paste")["error"]
+    assert client_of(world.auditor).post(place, "a", content_type="text/csv").status_code == 403
 
 
 LIVE = {
@@ -145,7 +198,7 @@ def test_a_page_refuses_a_table_that_can_mean_two_things(world):
     text = f"queue;cpu_milli;{H200}\nresearch-training;64.000;8,000\n"
     page = client_of(world.admin).post(TREE, {"text": text, "format": "csv", "act": "compare"})
     assert page.status_code == 400
-    assert "can mean 64000 or 64" in page.content.decode()
+    assert "can mean 64 or 64 000" in page.content.decode()
 
 
 def test_a_live_queue_is_read_as_intent():

@@ -122,7 +122,7 @@ def test_where_every_queue_is_decided_on_here_that_is_said_with_the_way_to_adopt
 
 def test_an_alert_is_looked_after_counted_and_linked(world) -> None:
     page = shown(world.admin, "/alerts/")
-    assert "Chain platform of the audit log does not hold." in page
+    assert "Chain platform of the audit log does not hold or cannot be verified." in page
     assert "Open the verification" in page
     assert "The nodes come on Monday." in page
     waiting = Alert.objects.filter(resolved_at__isnull=True, acknowledged_at__isnull=True)
@@ -167,10 +167,10 @@ def test_an_alert_names_no_object_and_no_note_of_others_to_a_tenants_reader(worl
     Alert.objects.create(
         cluster=world.cluster, key="push_refused", severity="warning", code="push_refused",
         message="Queue maps-route-inference: denied", raised_at=timezone.now(),
-        numbers={"objects": 1, "object": "Queue maps-route-inference"},
+        numbers={"objects": 1, "object": "Queue maps-route-inference", "said": "denied"},
     )  # fmt: skip
     alerts = "/clusters/demo/alerts/"
-    assert "the first is Queue maps-route-inference" in shown(world.auditor, alerts)
+    assert "the push of Queue maps-route-inference" in shown(world.auditor, alerts)
     assert "The nodes come on Monday." in shown(world.auditor, alerts)
     page = shown(world.member, alerts)
     assert "The cluster refuses something that is sent to it." in page

@@ -35,6 +35,7 @@ from tidesched_web.api.views import ReadView
 from tidesched_web.api.writes import DRY_RUN_PARAMETER, IDEMPOTENCY, is_dry_run, write
 from tidesched_web.common.errors import DomainError
 from tidesched_web.common.permissions import require_admin_of, require_administrator
+from tidesched_web.common.public_address import absolute
 
 _WRITE = [IDEMPOTENCY, DRY_RUN_PARAMETER]
 
@@ -185,5 +186,5 @@ class Users(ReadView):
 
     def _link(self, link: AccessLink, secret: str) -> dict[str, Any]:
         where = "" if is_dry_run(self.request) else reverse("console:invite", args=[secret])
-        address = self.request.build_absolute_uri(where) if where else ""
+        address = absolute(self.request, where) if where else ""
         return dict(LinkDocument({"kind": link.kind, "address": address, "expires_at": link.expires_at}).data)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
 from tidesched_web.clusters.kubernetes import collector
-from tidesched_web.clusters.kubernetes.client import Json, KubernetesClient
+from tidesched_web.clusters.kubernetes.client import ApiFailure, Json, KubernetesClient, Unreachable
 from tidesched_web.clusters.kubernetes.paths import WATCHED, Kind
 from tidesched_web.clusters.kubernetes.reflector import Key, Reflector, key_of
 from tidesched_web.engine.bridge import SnapshotBuilder
@@ -82,7 +82,7 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Trouble:
-    """What keeps one watch from going on: the server's status (0 = no answer), and how long it was not heard."""
+    """What keeps one watch from going on: the server's status (0 = no answer), and how long it fails."""
 
     kind: str
     error: str
@@ -116,7 +116,9 @@ class ClusterCache:
         kinds: tuple[Kind, ...] = WATCHED,
         taps: Sequence[Tap] = (),
     ) -> None:
-        self._taps = tuple(taps)
+        self._taps, self._client = tuple(taps), client
+        self._asking, self._asked_after = threading.Lock(), 0
+        self._unanswered: tuple[float, ApiFailure | Unreachable | None] = (0.0, None)
         self._builder = SnapshotBuilder(tuple(schedulers))
         self._wake = wake
         self._lock = threading.Lock()
@@ -129,6 +131,8 @@ class ClusterCache:
         self._older = ""
         self._counts: dict[str, GangCounts] = {}
         self._waits: dict[str, str] = {}
+        # Pods on a node that are to go: uid, when (monotonic), and what holds them.
+        self._leaving: dict[str, tuple[str, float, list[str]]] = {}
         self._snapshot: Snapshot | None = None
         self._reflectors = [Reflector(client, kind, self) for kind in kinds]
 
@@ -160,7 +164,16 @@ class ClusterCache:
         return max(now - reflector.heard for reflector in self._reflectors)
 
     def went_back(self) -> str:
-        """How it was seen that the cluster is in an older state than before: then this cache is of no use."""
+        """How it was seen that the cluster is in an older state than before: then this cache is of no use.
+
+        The server is asked anew after each watch that broke: it may have been restored meanwhile. Raises ApiFailure,
+        Unreachable: it does not say.
+        """
+        with self._asking:
+            breaks = sum(reflector.breaks for reflector in self._reflectors)
+            if breaks != self._asked_after:
+                self._ask_version()
+                self._asked_after = breaks
         return self._older or next((r.went_back for r in self._reflectors if r.went_back), "")
 
     def errors(self) -> dict[str, str]:
@@ -169,7 +182,7 @@ class ClusterCache:
     def troubles(self) -> list[Trouble]:
         now = time.monotonic()
         return [
-            Trouble(r.kind.id, r.error, r.code, now - r.heard, absent=r.absent)
+            Trouble(r.kind.id, r.error, r.code, now - r.failed, absent=r.absent)
             for r in self._reflectors
             if r.error or r.absent
         ]
@@ -184,6 +197,38 @@ class ClusterCache:
         """PodGroups that TideSched made and would make otherwise now, as of the last snapshot."""
         with self._lock:
             return self._builder.revisions()
+
+    def _ask_version(self) -> None:
+        """A failure stands for a second: who waited meanwhile does not ask one after the other."""
+        failed_at, failure = self._unanswered
+        if failure is not None and time.monotonic() - failed_at < 1.0:
+            raise failure
+        newest = max(reflector.newest for reflector in self._reflectors)
+        try:
+            version = self._version_now()
+        except (ApiFailure, Unreachable) as error:
+            self._unanswered = time.monotonic(), error
+            raise
+        if version and version < newest:
+            self._older = f"it was of version {newest} and is of version {version}"
+
+    def _version_now(self) -> int:
+        """By any kind that may be read: an API server has one count for all. 0: it does not say."""
+        for reflector in self._reflectors:
+            try:
+                listed = self._client.get(reflector.kind.path(), {"limit": 1})
+            except ApiFailure as error:
+                if error.code not in (403, 404):
+                    raise
+            else:
+                return int(listed["metadata"]["resourceVersion"] or 0)
+        return 0
+
+    def staying(self, seconds: float) -> dict[str, list[str]]:
+        """Pods that are there so long after their grace has ended, and their finalizers."""
+        edge = time.monotonic() - seconds
+        with self._lock:
+            return {key: held for key, (_uid, ends, held) in sorted(self._leaving.items()) if ends < edge}
 
     def gang_counts(self) -> dict[str, GangCounts]:
         with self._lock:
@@ -264,6 +309,16 @@ class ClusterCache:
             self._waits[key] = why
         elif kind.id == "Pod":
             self._waits.pop(key, None)
+        if kind.id == "Pod":
+            self._note_end(key, obj)
+
+    def _note_end(self, key: str, obj: Json) -> None:
+        metadata, ended = obj["metadata"], obj.get("status", {}).get("phase") in ("Succeeded", "Failed")
+        uid, ends, _held = self._leaving.pop(key, ("", float("inf"), []))
+        if "deletionTimestamp" in metadata and obj["spec"].get("nodeName") and not ended:
+            grace = time.monotonic() + int(metadata.get("deletionGracePeriodSeconds") or 0)
+            ends = min(ends, grace) if uid == metadata["uid"] else grace
+            self._leaving[key] = metadata["uid"], ends, list(metadata.get("finalizers") or [])
 
     def _forget(self, kind: Kind, key: Key, version: int) -> bool:
         before = self._known[kind.id].pop(key, None)
@@ -276,6 +331,7 @@ class ClusterCache:
                 del gone[old]
         if kind.id == "Pod":
             self._waits.pop("/".join(key), None)
+            self._leaving.pop("/".join(key), None)
         elif kind.id == "PodGroup":
             self._counts.pop("/".join(key), None)
         for tap in self._taps:

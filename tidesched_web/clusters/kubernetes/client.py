@@ -5,16 +5,19 @@ from __future__ import annotations
 import contextlib
 import os
 import re
+import ssl
 import tempfile
 import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlencode, urlsplit
+from urllib.parse import unquote_to_bytes, urlencode, urlsplit
 
 import orjson
 import urllib3
 from kubernetes.client import ApiClient, Configuration
+from kubernetes.client.rest import should_bypass_proxies
+from urllib3 import exceptions
 
 from tidesched_web.clusters.kubernetes import plain_text
 from tidesched_web.clusters.kubernetes.answers import READ, WHOLE_LIST, WRITE, BeyondBound, Bound, body_of, message_of
@@ -33,6 +36,7 @@ APPLY_PATCH = "application/apply-patch+yaml"
 STRATEGIC_PATCH = "application/strategic-merge-patch+json"
 _POOL_SIZE = 32
 _DISCOVERY_SECONDS = 300.0
+PROXY = "HTTPS_PROXY"
 
 Json = dict[str, Any]
 
@@ -40,19 +44,21 @@ Json = dict[str, Any]
 # How urllib3 names the pool or connection that failed, and seconds with all their digits.
 _WHO_FAILED = re.compile(r"\b\w+\(host='[^']*', port=\d+\): ")
 _SECONDS = re.compile(r"(?<=timeout=)\d+\.\d+")
+_NOT_SENT = exceptions.NewConnectionError, exceptions.ConnectTimeoutError, exceptions.SSLError, exceptions.ProxyError
 
 
-def in_plain_words(error: urllib3.exceptions.HTTPError) -> str:
+def in_plain_words(error: exceptions.HTTPError) -> str:
     said = error.args[-1] if error.args and isinstance(error.args[-1], Exception) else error
-    return _SECONDS.sub(lambda found: f"{float(found[0]):.1f}", _WHO_FAILED.sub("", str(said)))
+    through = f"the proxy of {PROXY}: " if isinstance(error, exceptions.ProxyError) else ""
+    return through + _SECONDS.sub(lambda found: f"{float(found[0]):.1f}", _WHO_FAILED.sub("", str(said)))
 
 
 class Unreachable(Exception):
-    """The server did not answer. ``maybe_done``: the request may have arrived all the same. ``late``: not in time."""
+    """The server did not answer. ``maybe_done``: the request may have arrived all the same."""
 
-    def __init__(self, message: str, *, maybe_done: bool, late: bool = False) -> None:
+    def __init__(self, message: str, *, maybe_done: bool) -> None:
         super().__init__(message)
-        self.maybe_done, self.late = maybe_done, late
+        self.maybe_done = maybe_done
 
 
 class ApiFailure(Exception):
@@ -91,8 +97,10 @@ class KubernetesClient:
         configuration = Configuration(host=connection.url, connection_pool_maxsize=_POOL_SIZE)
         configuration.keep_alive = True  # finds out about a peer that vanished under a silent watch
         configuration.verify_ssl = True
-        if connection.is_loopback:
+        if connection.is_loopback or should_bypass_proxies(connection.url, configuration.no_proxy or ""):
             configuration.proxy = None
+        if configuration.proxy:
+            _give_credentials(configuration)
         if connection.token:
             configuration.api_key = {"authorization": connection.token}
             configuration.api_key_prefix = {"authorization": "Bearer"}
@@ -172,7 +180,7 @@ class KubernetesClient:
                 method, path, body, query=query, content_type=content_type, headers=headers
             )
         except Unreachable as error:
-            away = not (error.late and self._answers())
+            away = method == "GET" or not (error.maybe_done and self._answers())
             return Outcome(OutcomeKind.UNREACHABLE, "Unreachable", str(error), maybe_done=error.maybe_done, away=away)
         return from_status(code, answer, retry_after=rest)
 
@@ -216,7 +224,7 @@ class KubernetesClient:
             return body_of(response, bound)
         except BeyondBound as error:
             raise Unreachable(f"{self.connection.url}: {error}", maybe_done=True) from error
-        except urllib3.exceptions.HTTPError as error:
+        except exceptions.HTTPError as error:
             raise Unreachable(f"{self.connection.url}: {in_plain_words(error)}", maybe_done=True) from error
 
     def _send(
@@ -233,20 +241,17 @@ class KubernetesClient:
         try:
             try:
                 response = self._send_once(method, url, data, sent, timeout)
-            except urllib3.exceptions.ProtocolError:
+            except exceptions.ProtocolError:
                 if method != "GET":
                     raise
                 # A connection that was kept open may be closed by the server just as it is used again.
                 response = self._send_once(method, url, data, sent, timeout)
-        except (urllib3.exceptions.NewConnectionError, urllib3.exceptions.ConnectTimeoutError) as error:
+        except _NOT_SENT as error:
             raise Unreachable(f"{self.connection.url}: {in_plain_words(error)}", maybe_done=False) from error
-        except urllib3.exceptions.SSLError as error:
-            raise Unreachable(f"{self.connection.url}: {in_plain_words(error)}", maybe_done=False) from error
-        except urllib3.exceptions.HTTPError as error:
+        except exceptions.HTTPError as error:
             late = error.__cause__ if isinstance(error.__cause__, HeadTooSlow) else None
             said = str(late) if late else in_plain_words(error)
-            silent = late is not None or isinstance(error, urllib3.exceptions.ReadTimeoutError)
-            raise Unreachable(f"{self.connection.url}: {said}", maybe_done=True, late=silent) from late or error
+            raise Unreachable(f"{self.connection.url}: {said}", maybe_done=True) from late or error
         if response.status == 401 and self.connection.token_file is not None:
             self.connection.token_file.forget()
         return response
@@ -274,6 +279,25 @@ class KubernetesClient:
             return {"authorization": f"Bearer {self.connection.token_file.token()}"}
         except BadConnection as error:
             raise Unreachable(str(error), maybe_done=False) from None
+
+
+def _give_credentials(configuration: Configuration) -> None:
+    """User and password of the environment's proxy go into its header alone: what names the proxy has none."""
+    given = str(configuration.proxy).strip()
+    try:
+        proxy = urllib3.util.parse_url(given if "://" in given else f"http://{given}")
+    except exceptions.LocationParseError:
+        proxy = urllib3.util.Url()
+    tail = (proxy.path or "/").removeprefix("/") or proxy.query or proxy.fragment
+    if proxy.scheme not in ("http", "https") or not proxy.host or tail:
+        raise BadConnection(PROXY, "is not the address of a proxy, such as http://proxy.example:3128")
+    if proxy.auth:
+        user, _, password = proxy.auth.partition(":")
+        plain = unquote_to_bytes(f"{user}:{password}").decode("latin-1")
+        configuration.proxy_headers = urllib3.make_headers(proxy_basic_auth=plain)
+    configuration.proxy = proxy._replace(auth=None).url
+    if proxy.scheme == "https":  # it is trusted as the web is, not by the cluster's authority
+        configuration.proxy_ssl_context = ssl.create_default_context()
 
 
 def _rest(response: urllib3.BaseHTTPResponse) -> float:

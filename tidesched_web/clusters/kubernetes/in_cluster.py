@@ -4,6 +4,7 @@ import time
 from pathlib import Path
 
 from tidesched_web.clusters.kubernetes.connection import BadConnection, Connection, check_server
+from tidesched_web.clusters.kubernetes.credential_facts import certificates
 
 FOLDER = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 ADDRESS = "https://kubernetes.default.svc"
@@ -42,13 +43,13 @@ def in_cluster_connection(folder: Path = FOLDER) -> Connection:
     shown = f"[{host}]" if ":" in host else host
     url = f"https://{shown}:{port}" if host else ADDRESS
     try:
-        authority = (folder / "ca.crt").read_text(encoding="ascii")
-    except (OSError, UnicodeDecodeError):
+        authority = (folder / "ca.crt").read_text(encoding="latin-1")
+    except OSError:
         why = "this process is in no pod of a cluster, or its pod has no token of a service account"
         raise BadConnection(IN_CLUSTER, why) from None
     # A cluster of one machine may have its server on that machine.
     return Connection(
         check_server(url, path="KUBERNETES_SERVICE_HOST", loopback=True),
-        ca_certificate=authority,
+        ca_certificate=certificates(authority, path="ca.crt"),
         token_file=TokenFile(folder / "token"),
     )

@@ -88,6 +88,10 @@ class InstallationLease:
                 self._renew(client)
         return monotonic() + min(TIMEOUT_SECONDS, self._seconds / 3) < self._held_until
 
+    def begin_anew(self) -> None:
+        """What was seen of an older state counts no more."""
+        self.went_back, self._newest = "", 0
+
     def hold(self, client: KubernetesClient) -> LeaseAnswer:
         """Take or renew it. The write carries the version that was read, so of two that find it free one gets it."""
         with self._lock:
@@ -114,7 +118,7 @@ class InstallationLease:
             return self._create(client)
         if found.body is None:
             return LeaseAnswer(False, "", found)
-        self._look(found.body, now)
+        self._look(found.body)
         spec = dict(found.body.get("spec") or {})
         holder = str(spec.get("holderIdentity") or "")
         lasts = float(spec.get("leaseDurationSeconds") or 0)
@@ -125,14 +129,15 @@ class InstallationLease:
             spec["acquireTime"] = rfc3339_micro(time.time())
         return self._answer(client.send("PUT", _PATH, {**found.body, "spec": spec | self._held()}), holder)
 
-    def _look(self, lease: dict[str, Any], now: float) -> None:
+    def _look(self, lease: dict[str, Any]) -> None:
         version, spec = int(lease["metadata"]["resourceVersion"]), lease.get("spec") or {}
         if version < self._newest:
             self.went_back = f"its Lease was of version {self._newest} and is of version {version}"
         self._newest = version
         record = tuple(spec.get(name) for name in ("holderIdentity", "acquireTime", "renewTime", "leaseTransitions"))
         if record != self._record:
-            self._record, self._changed_at = record, now
+            # Not since it was asked: the process may have been stopped in between.
+            self._record, self._changed_at = record, monotonic()
 
     def _create(self, client: KubernetesClient) -> LeaseAnswer:
         lease = {

@@ -1,8 +1,8 @@
 """Strict: Kubernetes' own loader runs programs (``exec``) and opens files that an uploaded file names."""
 
-import base64
-import binascii
-from collections.abc import Mapping
+import codecs
+from collections.abc import Callable, Mapping
+from itertools import pairwise
 from typing import Any
 
 import yaml
@@ -14,29 +14,50 @@ from tidesched_web.clusters.kubernetes.connection import (
     check_server,
     check_server_name,
 )
+from tidesched_web.clusters.kubernetes.credential_facts import certificates, private_key, unpacked
 from tidesched_web.engine.model import BadInput
 from tidesched_web.engine.yaml_shape import UNREADABLE, check_shape
 
 MAX_BYTES = 256 * 1024
 
-_CLUSTER_KEYS = frozenset({"server", "certificate-authority-data", "tls-server-name"})
-_USER_KEYS = frozenset({"token", "client-certificate-data", "client-key-data"})
-_RUNS_PROGRAMS = frozenset({"exec", "auth-provider"})
-_READS_FILES = frozenset({"certificate-authority", "client-certificate", "client-key", "tokenFile"})
-_WHY_NOT = {
+_PROGRAM = "would run a program on this server; use a token of a service account"
+_FILE = "would read a file of this server; put its contents into %(place)s"
+_BASIC = "basic authentication is not part of Kubernetes any more; use a token"
+_OTHER = "would act as somebody else; use a token of that account"
+# Of the keys that kubectl knows, those that are refused, and why; what it does not know it leaves out.
+REFUSED = {
+    **dict.fromkeys(("exec", "auth-provider"), _PROGRAM),
+    **dict.fromkeys(("certificate-authority", "client-certificate", "client-key", "tokenFile"), _FILE),
+    **dict.fromkeys(("username", "password"), _BASIC),
+    **dict.fromkeys(("as", "as-uid", "as-groups", "as-user-extra"), _OTHER),
     "insecure-skip-tls-verify": "the server must be verified; put its authority into certificate-authority-data",
-    "username": "basic authentication is not part of Kubernetes any more; use a token",
-    "password": "basic authentication is not part of Kubernetes any more; use a token",
     "proxy-url": "a proxy is chosen by the operator of this server, not by a cluster's file",
 }
 
 
+class _Loader(yaml.CSafeLoader):
+    """Numbers and times are texts as they are written: kubectl knows fewer of them than YAML 1.1."""
+
+    yaml_implicit_resolvers = {
+        first: [one for one in resolvers if one[0].endswith((":null", ":bool", ":merge"))]
+        for first, resolvers in yaml.CSafeLoader.yaml_implicit_resolvers.items()
+    }
+
+
+def text_of(raw: bytes) -> str:
+    """UTF-8, or what a mark at its begin names."""
+    encoding = "utf-16" if raw.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) else "utf-8"
+    try:
+        return raw.decode(encoding).removeprefix("\ufeff")
+    except UnicodeDecodeError as error:
+        line = raw[: error.start].decode(encoding, "ignore").count("\n") + 1
+        said = "the file is no %(encoding)s text (line %(line)s): save it as UTF-8"
+        raise BadConnection("", said, encoding=encoding.upper(), line=line) from None
+
+
 def contexts_of(text: str) -> tuple[list[str], str]:
     document = _load(text)
-    entries = document.get("contexts")
-    listed = [entry.get("name") for entry in entries if isinstance(entry, Mapping)] if isinstance(entries, list) else []
-    names = [name for name in listed if isinstance(name, str) and name]
-    return names, _current(document)
+    return [name for name, _entry in _entries(document, "contexts") if name], _current(document)
 
 
 def read_kubeconfig(text: str, *, context: str = "") -> Connection:
@@ -51,23 +72,23 @@ def read_kubeconfig(text: str, *, context: str = "") -> Connection:
     cluster_name, user_name = (_text(chosen, key, f"contexts[{name}].context") for key in ("cluster", "user"))
     cluster = _named(document, "clusters", "cluster", cluster_name)
     user = _named(document, "users", "user", user_name)
-    _only(cluster, _CLUSTER_KEYS, f"clusters[{cluster_name}].cluster")
-    _only(user, _USER_KEYS, f"users[{user_name}].user")
-    server = _text(cluster, "server", f"clusters[{cluster_name}].cluster")
+    of_cluster, of_user = f"clusters[{cluster_name}].cluster", f"users[{user_name}].user"
+    _refuse(cluster, of_cluster)
+    _refuse(user, of_user)
     connection = Connection(
-        url=check_server(server, path=f"clusters[{cluster_name}].cluster.server"),
-        ca_certificate=_pem(cluster, "certificate-authority-data", f"clusters[{cluster_name}].cluster"),
-        token=_text(user, "token", f"users[{user_name}].user", needed=False).strip(),
-        client_certificate=_pem(user, "client-certificate-data", f"users[{user_name}].user"),
-        client_key=_pem(user, "client-key-data", f"users[{user_name}].user"),
-        tls_server_name=_text(cluster, "tls-server-name", f"clusters[{cluster_name}].cluster", needed=False),
+        url=check_server(_text(cluster, "server", of_cluster), path=f"{of_cluster}.server"),
+        ca_certificate=_pem(certificates, cluster, "certificate-authority-data", of_cluster),
+        token=_text(user, "token", of_user, needed=False).strip(),
+        client_certificate=_pem(certificates, user, "client-certificate-data", of_user),
+        client_key=_pem(private_key, user, "client-key-data", of_user),
+        tls_server_name=_text(cluster, "tls-server-name", of_cluster, needed=False),
     )
-    check_secret_text(connection.token, f"users[{user_name}].user.token")
-    check_server_name(connection.tls_server_name, f"clusters[{cluster_name}].cluster.tls-server-name")
+    check_secret_text(connection.token, f"{of_user}.token")
+    check_server_name(connection.tls_server_name, f"{of_cluster}.tls-server-name")
     if bool(connection.client_certificate) != bool(connection.client_key):
-        raise BadConnection(f"users[{user_name}].user", "a client certificate needs its key, and a key its certificate")
+        raise BadConnection(of_user, "a client certificate needs its key, and a key its certificate")
     if not connection.token and not connection.client_certificate:
-        raise BadConnection(f"users[{user_name}].user", "a token or a client certificate is needed")
+        raise BadConnection(of_user, "a token or a client certificate is needed")
     return connection
 
 
@@ -83,29 +104,30 @@ def _load(text: str) -> Mapping[str, Any]:
         raise BadConnection("", "a kubeconfig of more than %(kib)s KiB is not read", kib=MAX_BYTES // 1024)
     try:
         check_shape(text)
-        document = yaml.load(text, Loader=yaml.CSafeLoader)
+        documents = [one for one in yaml.load_all(text, Loader=_Loader) if one is not None]
     except BadInput as error:
         said = "this key is in one mapping twice (line %(line)s): keep one of the two"
         raise BadConnection(error.path or "", said, line=error.line) from None
     except (yaml.YAMLError, *UNREADABLE) as error:
         raise BadConnection("", "this is not YAML: %(detail)s", detail=_problem(error)) from None
-    if not isinstance(document, Mapping) or document.get("kind", "Config") != "Config":
+    if len(documents) > 1:
+        raise BadConnection("", "more than one document is in it: keep one")
+    document = documents[0] if documents else None
+    if not isinstance(document, Mapping) or (document.get("kind") or "Config") != "Config":
         raise BadConnection("kind", "this is not a kubeconfig (kind: Config)")
     for section in ("contexts", "clusters", "users"):
-        _refuse_namesakes(section, document.get(section))
+        names = sorted(name for name, _entry in _entries(document, section))
+        twice = next((one for one, other in pairwise(names) if one == other), None)
+        if twice is not None:  # it is unknown which one is meant; kubectl refuses them too
+            said = "two entries are named %(name)s: each name may be there once"
+            raise BadConnection(section, said, name=repr(twice))
     return document
 
 
-def _refuse_namesakes(section: str, entries: object) -> None:
-    """Of two entries of one name it is unknown which one is meant; kubectl refuses them too."""
-    seen = set()
-    for entry in entries if isinstance(entries, list) else []:
-        name = entry.get("name") if isinstance(entry, Mapping) else None
-        if not isinstance(name, str):
-            continue
-        if name in seen:
-            raise BadConnection(section, "two entries are named %(name)s: each name may be there once", name=repr(name))
-        seen.add(name)
+def _entries(document: Mapping[str, Any], section: str) -> list[tuple[str, Mapping[str, Any]]]:
+    listed = document.get(section)
+    entries = [entry for entry in listed if isinstance(entry, Mapping)] if isinstance(listed, list) else []
+    return [(entry["name"], entry) for entry in entries if isinstance(entry.get("name"), str)]
 
 
 def _problem(error: Exception) -> str:
@@ -114,46 +136,28 @@ def _problem(error: Exception) -> str:
 
 
 def _named(document: Mapping[str, Any], section: str, field: str, name: str) -> Mapping[str, Any]:
-    entries = document.get(section)
-    for entry in entries if isinstance(entries, list) else []:
-        if isinstance(entry, Mapping) and entry.get("name") == name:
-            value = entry.get(field)
-            if not isinstance(value, Mapping):
-                raise BadConnection(f"{section}[{name}].{field}", "a mapping is needed")
-            return value
-    raise BadConnection(section, "there is no entry named %(name)s", name=repr(name))
+    entry = dict(_entries(document, section)).get(name)
+    if entry is None:
+        raise BadConnection(section, "there is no entry named %(name)s", name=repr(name))
+    value = entry.get(field) or {}
+    if not isinstance(value, Mapping):
+        raise BadConnection(f"{section}[{name}].{field}", "a mapping is needed")
+    return value
 
 
-def _only(mapping: Mapping[str, Any], known: frozenset[str], path: str) -> None:
-    for key in mapping:
-        if key in known:
-            continue
-        where = f"{path}.{key}"
-        if key in _RUNS_PROGRAMS:
-            raise BadConnection(where, "would run a program on this server; use a token of a service account")
-        if key in _READS_FILES:
-            said = "would read a file of this server; put the contents into %(key)s-data or token"
-            raise BadConnection(where, said, key=key)
-        if key in _WHY_NOT:
-            raise BadConnection(where, _WHY_NOT[key])
-        raise BadConnection(where, "is not accepted; known here: %(known)s", known=", ".join(sorted(known)))
+def _refuse(mapping: Mapping[str, Any], path: str) -> None:
+    for key, value in mapping.items():
+        if value and key in REFUSED:
+            raise BadConnection(f"{path}.{key}", REFUSED[key], place="token" if key == "tokenFile" else f"{key}-data")
 
 
 def _text(mapping: Mapping[str, Any], key: str, path: str, *, needed: bool = True) -> str:
-    value = mapping.get(key, "")
+    value = mapping.get(key) or ""
     if not isinstance(value, str) or (needed and not value):
         raise BadConnection(f"{path}.{key}", "a text is needed")
     return value
 
 
-def _pem(mapping: Mapping[str, Any], key: str, path: str) -> str:
-    value = _text(mapping, key, path, needed=False)
-    if not value:
-        return ""
-    try:
-        text = base64.b64decode(value, validate=True).decode("ascii")
-    except (binascii.Error, UnicodeDecodeError):
-        raise BadConnection(f"{path}.{key}", "is not base64 of a PEM text") from None
-    if "-----BEGIN " not in text:
-        raise BadConnection(f"{path}.{key}", "is not base64 of a PEM text")
-    return text
+def _pem(read: Callable[..., str], mapping: Mapping[str, Any], key: str, path: str) -> str:
+    value, where = _text(mapping, key, path, needed=False), f"{path}.{key}"
+    return read(unpacked(value, where), path=where) if value else ""

@@ -10,11 +10,12 @@ import yaml
 from urllib3 import exceptions
 
 from tidesched_web.clusters.kubernetes.answers import BeyondBound
-from tidesched_web.clusters.kubernetes.client import ApiFailure, KubernetesClient, Unreachable
+from tidesched_web.clusters.kubernetes.client import PROXY, ApiFailure, KubernetesClient, Unreachable
 from tidesched_web.clusters.kubernetes.connection import BadConnection
 from tidesched_web.clusters.kubernetes.credential_facts import authorities, facts_of
 from tidesched_web.clusters.kubernetes.guarded_pool import HeadTooSlow
 from tidesched_web.clusters.kubernetes.in_cluster import IN_CLUSTER
+from tidesched_web.clusters.kubernetes.outcomes import OutcomeKind
 from tidesched_web.clusters.kubernetes.paths import (
     DEPLOYMENT,
     DISRUPTION_BUDGET,
@@ -35,8 +36,13 @@ _DEPLOYMENT, _LABEL = "volcano-scheduler", "app=volcano-scheduler"
 
 
 def server_uid(client: KubernetesClient) -> str:
-    """The uid of kube-system: what tells one cluster from another. Empty where it cannot be read."""
+    """The uid of kube-system: what tells one cluster from another. Empty where it may not be read.
+
+    Raises Unreachable: there is no answer.
+    """
     found = client.send("GET", NAMESPACE.path(name=LEASE_NAMESPACE))
+    if found.kind is OutcomeKind.UNREACHABLE:
+        raise Unreachable(found.message or found.reason, maybe_done=False)
     return str(found.body["metadata"]["uid"]) if found.body is not None else ""
 
 
@@ -88,6 +94,8 @@ def reason_of(error: Unreachable) -> str:
         return "name_unknown"
     if isinstance(cause, exceptions.NewConnectionError):
         return "forbidden_address" if "where no cluster may be" in str(cause) else "refused"
+    if isinstance(cause, exceptions.ProxyError):
+        return "proxy"
     if isinstance(cause, exceptions.SSLError):
         return _tls_reason(cause)
     if isinstance(cause, exceptions.TimeoutError):
@@ -140,6 +148,8 @@ def unusable(error: BadConnection) -> Finding:
     """Connection data that cannot even be tried; what is wrong is said again in the reader's language."""
     if error.path == IN_CLUSTER:
         return Finding("credentials", "no_pod", FAILED, {})
+    if error.path == PROXY:
+        return Finding("reach", "proxy", FAILED, {})
     values = {"path": error.path, "detail": error.message, "said": error.said, "with": error.values}
     return Finding("credentials", "unusable", FAILED, values)
 

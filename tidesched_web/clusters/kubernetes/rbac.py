@@ -52,6 +52,13 @@ def roles(mode: str) -> Json:
     }
 
 
+def _granted(kind: str, metadata: Json, listed: list[Json], subject: Json) -> list[Json]:
+    """A role, and that the subject has it."""
+    reference = {"apiGroup": "rbac.authorization.k8s.io", "kind": kind, "name": metadata["name"]}
+    bound = {"kind": f"{kind}Binding", "metadata": metadata, "roleRef": reference, "subjects": [subject]}
+    return [{"apiVersion": _API, "kind": kind, "metadata": metadata, "rules": listed}, {"apiVersion": _API, **bound}]
+
+
 def manifests(mode: str) -> list[Json]:
     name = f"tidesched-{mode}"
     subject = {"kind": "ServiceAccount", "name": ACCOUNT, "namespace": NAMESPACE}
@@ -59,27 +66,10 @@ def manifests(mode: str) -> list[Json]:
     made: list[Json] = [
         {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}},
         {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": ACCOUNT, "namespace": NAMESPACE}},
-        {"apiVersion": _API, "kind": "ClusterRole", "metadata": {"name": name}, "rules": found["cluster"]},
-        {
-            "apiVersion": _API,
-            "kind": "ClusterRoleBinding",
-            "metadata": {"name": name},
-            "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": name},
-            "subjects": [subject],
-        },
+        *_granted("ClusterRole", {"name": name}, found["cluster"], subject),
     ]
     for place, listed in found["namespaces"].items():
-        metadata = {"name": name, "namespace": place}
-        made.append({"apiVersion": _API, "kind": "Role", "metadata": metadata, "rules": listed})
-        made.append(
-            {
-                "apiVersion": _API,
-                "kind": "RoleBinding",
-                "metadata": metadata,
-                "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": name},
-                "subjects": [subject],
-            }
-        )
+        made += _granted("Role", {"name": name, "namespace": place}, listed, subject)
     return made
 
 
@@ -96,16 +86,7 @@ def remedy(missing: Iterable[tuple[Need, str]], *, user: str, mode: str) -> str:
     for place, needs in sorted(by_place.items()):
         kind = "Role" if place else "ClusterRole"
         metadata = {"name": f"tidesched-{mode}-more"} | ({"namespace": place} if place else {})
-        made.append({"apiVersion": _API, "kind": kind, "metadata": metadata, "rules": rules(needs)})
-        made.append(
-            {
-                "apiVersion": _API,
-                "kind": f"{kind}Binding",
-                "metadata": metadata,
-                "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": kind, "name": metadata["name"]},
-                "subjects": [subject],
-            }
-        )
+        made += _granted(kind, metadata, rules(needs), subject)
     return _dump(made)
 
 

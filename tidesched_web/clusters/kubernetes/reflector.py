@@ -51,14 +51,15 @@ class _Expired(Exception):
 
 
 class Reflector(threading.Thread):
-    """``heard``: monotonic time of the last answer. ``absent``: not known, or not shown and may be spared.
+    """``heard``: monotonic time of the last answer. ``failed``: of the first failure after it.
+    ``absent``: not known, or not shown and may be spared.
     ``went_back``: the server is in an older state than before, and how that was seen."""
 
     def __init__(self, client: KubernetesClient, kind: Kind, sink: Sink | PagedSink) -> None:
         super().__init__(name=f"watch-{kind.plural}", daemon=True)
         self.kind = kind
         self.synced = threading.Event()
-        self.heard = float("-inf")
+        self.heard = self.failed = float("-inf")
         self.error = ""
         self.code = 0
         self.absent = False
@@ -67,13 +68,15 @@ class Reflector(threading.Thread):
         self._ending = threading.Event()
         self._response: urllib3.HTTPResponse | None = None
         self._version = ""
-        self._newest, self._broke = 0, False
+        self.newest, self._broke = 0, False
+        self.breaks = 0  # connections that ended before their time
         self.went_back = ""
         self._expired = 0  # lists and watches in a row that found their version gone
 
     def run(self) -> None:
         delay = _FIRST_DELAY
         while not self._ending.is_set():
+            began = time.monotonic()
             try:
                 if not self._version:
                     self._list()
@@ -90,6 +93,7 @@ class Reflector(threading.Thread):
             except (ApiFailure, Unreachable) as error:
                 if isinstance(error, Unreachable):
                     self._version = ""  # a server that was away may be back in an older state: no watch would say so
+                    self.breaks += 1
                 self._failed(str(error), code=getattr(error, "code", 0))
                 self._ending.wait(min(getattr(error, "retry_after", 0.0), _LONGEST_DELAY))
             except BeyondBound as error:
@@ -97,6 +101,8 @@ class Reflector(threading.Thread):
                 self._failed(f"{self._client.connection.url}: {error}")
             except (urllib3.exceptions.HTTPError, OSError) as error:
                 self._broke = True
+                self.breaks += 1
+                delay = delay if time.monotonic() - began < _LONGEST_DELAY else _FIRST_DELAY
                 self._failed(f"the watch broke: {error}")
             except Exception as error:
                 # An object that cannot be digested must not end the thread: the cache would grow old unnoticed.
@@ -119,6 +125,8 @@ class Reflector(threading.Thread):
     def _failed(self, message: str, *, code: int = 0) -> None:
         if not self._ending.is_set() and message != self.error:
             log.warning("%s: %s", self.kind.plural, message)
+        if not self.error:
+            self.failed = time.monotonic()
         self.error, self.code = message, code
 
     def _list(self) -> None:
@@ -184,7 +192,7 @@ class Reflector(threading.Thread):
             self._ending.wait(_LONGEST_DELAY)
             return
         if self._broke:  # the server may be back in an older state, from which a watch says nothing for long
-            self._follow(self._client.get(self.kind.path(), {"limit": 1})["metadata"]["resourceVersion"])
+            self._compare(self._client.get(self.kind.path(), {"limit": 1})["metadata"]["resourceVersion"])
             self._broke = False
         seconds = random.uniform(0.8, 1.2) * _WATCH_SECONDS
         query = {
@@ -222,11 +230,15 @@ class Reflector(threading.Thread):
         self._alive()
 
     def _follow(self, version: str) -> int:
+        number = self._compare(version)
+        self.newest = max(self.newest, number)
+        return number
+
+    def _compare(self, version: str) -> int:
         """Versions grow. Where one does not, the server has lost what it had said."""
         number = int(version or 0)
-        if version and number < self._newest:
-            self.went_back = f"{self.kind.plural} were of version {self._newest} and are of version {number}"
-        self._newest = max(self._newest, number)
+        if version and number < self.newest:
+            self.went_back = f"{self.kind.plural} were of version {self.newest} and are of version {number}"
         return number
 
     def _alive(self) -> None:

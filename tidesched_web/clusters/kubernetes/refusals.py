@@ -8,7 +8,7 @@ from tidesched_web.clusters.kubernetes.outcomes import Outcome, OutcomeKind
 
 FIRST_REST_SECONDS, LONGEST_REST_SECONDS = 1.0, 60.0
 # What is not sent again so long after its rest is not wanted any more.
-FORGET_SECONDS = 10.0
+FORGET_SECONDS = 30.0
 _VERBS = {"POST": "create", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}
 # Decided anew as a whole: the gang rests, not its pods.
 _ACTS = {("create", "pods/binding"), ("create", "pods/eviction"), ("delete", "pods")}
@@ -62,6 +62,7 @@ class Refusals:
                 return
             times = self._known[write].times + 1 if write in self._known else 1
             rest = min(FIRST_REST_SECONDS * 2 ** min(times - 1, 20), LONGEST_REST_SECONDS)
+            rest = FIRST_REST_SECONDS if (write.verb, write.resource) in _ACTS else rest
             said = f"{outcome.reason}: {outcome.message}" if outcome.message else outcome.reason
             self._known[write] = Refusal(write, said, times, monotonic() + rest)
 

@@ -176,7 +176,7 @@ class GrantForm(EditForm):
 
 
 class GrantFilter(FilterForm):
-    q = forms.CharField(label=_("Namespace or queue"), max_length=63)
+    q = forms.CharField(label=_("Namespace or queue"), max_length=253)
 
     def apply(self, grants: QuerySet[Any]) -> QuerySet[Any]:
         text = self.value("q").replace("\0", "")

@@ -57,8 +57,8 @@ class KubeconfigForm(ConnectionForm):
 
     def offered(self) -> Offered:
         uploaded = self.cleaned_data.get("file")
-        text = uploaded.read().decode("utf-8", "replace") if uploaded else self.cleaned_data["kubeconfig"]
-        return by_kubeconfig(text, context=self.cleaned_data["context"].strip())
+        given = uploaded.read() if uploaded else self.cleaned_data["kubeconfig"]
+        return by_kubeconfig(given, context=self.cleaned_data["context"].strip())
 
 
 class TokenForm(ConnectionForm):

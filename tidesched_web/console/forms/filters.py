@@ -109,7 +109,7 @@ STARVED, BORROWS, LENDS = "starved", "borrows", "lends"
 
 
 class QueueFilter(CardFilterForm):
-    q = forms.CharField(label=_("Name"), max_length=63)
+    q = forms.CharField(label=_("Name"), max_length=253)
     service_type = forms.ChoiceField(label=_("Service type"), choices=some_or_any(ServiceType.choices))
     state = forms.ChoiceField(
         label=_("State"),
@@ -147,7 +147,7 @@ class GangFilter(CardFilterForm):
     state = forms.ChoiceField(label=_("State"), choices=some_or_any(GangState.choices))
     reason = forms.ChoiceField(label=_("Why it waits"), choices=some_or_any(TITLES.items()))
     service_type = forms.ChoiceField(label=_("Service type"), choices=some_or_any(ServiceType.choices))
-    queue = forms.CharField(label=_("Queue"), max_length=63)
+    queue = forms.CharField(label=_("Queue"), max_length=253)
     card = forms.ChoiceField(label=_("Card type"))
     needs = forms.ChoiceField(label=_("Waiting"), choices=[("", _("any")), ("yes", _("waits for something"))])
     order = forms.ChoiceField(

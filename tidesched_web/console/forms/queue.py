@@ -12,6 +12,7 @@ from tidesched_web.common.models import ServiceType
 from tidesched_web.common.sentences import listed
 from tidesched_web.console import amounts
 from tidesched_web.console.forms.edit import EditForm, reason_field
+from tidesched_web.quota import names
 
 MIB, GIB = 2**20, 2**30
 CARD = "card:"
@@ -100,12 +101,13 @@ class QueueEditForm(EditForm):
 
 
 class QueueForm(QueueEditForm):
-    name = forms.SlugField(
+    name = forms.RegexField(
+        f"^{names.QUEUE.form}$",
         label=_("Name"),
-        max_length=63,
-        help_text=_("Lower-case letters, digits and “-”: its name in the cluster, which stays."),
+        max_length=names.QUEUE.most,
+        help_text=_("Lower-case letters, digits, “-” and “.”: its name in the cluster, which stays."),
         widget=forms.TextInput(attrs={"autocomplete": "off", "spellcheck": "false"}),
-        error_messages={"invalid": _("Only lower-case letters, digits and “-”.")},
+        error_messages={"invalid": names.QUEUE.refusal},
     )
     service_type = forms.ChoiceField(label=_("Service type"), choices=ServiceType.choices)
     owner = forms.ChoiceField(

@@ -36,10 +36,9 @@ from tidesched_web.quota.models import (
     Queue,
     SyncState,
 )
+from tidesched_web.quota.names import OWN_OF_VOLCANO
 from tidesched_web.waking import wake_push
 
-# Volcano makes these by itself, and they have no owner.
-OWN_OF_VOLCANO = frozenset({"root", "default"})
 # Ended drift is kept so many rows a cluster, for the page's history; the audit log has what people did.
 KEEP_ENDED = 500
 _MODELS: tuple[tuple[str, type[Queue] | type[PriorityClass]], ...] = ((QUEUE, Queue), (CLASS, PriorityClass))

@@ -22,7 +22,7 @@ def look() -> int:
             key=key,
             severity=AlertSeverity.CRITICAL,
             code="audit_broken",
-            message=f"Chain {chain} of the audit log does not hold: {check.problem}"[:1000],
+            message=f"Chain {chain} of the audit log does not hold or cannot be verified: {check.problem}"[:1000],
             numbers={"chain": chain, "entry": check.broken_seq},
         )
     return broken

@@ -84,7 +84,7 @@ class DriftWatch:
         return rows
 
     def _sure(self, seen: Seen) -> Seen:
-        marks = {key: digest(fields) for key, (_what, fields) in seen.differs.items()}
+        marks = {key: f"{what} {digest(fields)}" for key, (what, fields) in seen.differs.items()}
         doubted = {
             key: mark for key, mark in marks.items() if self._doubted.get(key) != mark and self._known.get(key) != mark
         }
@@ -119,7 +119,7 @@ def _alert(cluster: Cluster) -> None:
             severity=AlertSeverity.WARNING,
             code="push_refused",
             message=f"{kind} {name}: {said}",
-            numbers={"objects": len(refused), "object": f"{kind} {name}"},
+            numbers={"objects": len(refused), "object": f"{kind} {name}", "said": said},
         )
     else:
         alerts.resolve(cluster_id=cluster.pk, key=REFUSED_KEY)

@@ -90,7 +90,7 @@ def _cancel(group: Sequence[Draft], refused: Draft, answer: Answer, route: Route
         memory.forget_promises(route.cluster_id, [draft.target for draft in group])
         if answer.kind is not OutcomeKind.UNREACHABLE:
             why = f"may not be evicted: {answer.reason} {answer.message}".strip()[:200]
-            memory.spare(route.cluster_id, refused.gang, why, at=route.now)
+            memory.spare(route.cluster_id, refused.gang, why, at=route.now, of_budget=answer.of_budget)
 
 
 def _evict(groups: Sequence[list[Draft]], route: Route, report: EvictionReport) -> None:

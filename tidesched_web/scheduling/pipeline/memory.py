@@ -1,7 +1,7 @@
 import datetime as dt
 import hashlib
 import logging
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 
 import msgspec
 
@@ -10,9 +10,10 @@ from tidesched_web.engine.model import BadInput, Memory, prolonged
 from tidesched_web.engine.version import engine_version
 from tidesched_web.scheduling.models import Session, SessionMemory
 
-# A gang that may not be evicted (a disruption budget, a webhook) is asked again after so long, then twice as long.
+# A gang that may not be evicted is asked again after so long, then twice as long: where a disruption budget keeps it
+# up to the longest, where the cluster refuses (a right, a webhook) soon, since that is mended by a person.
 SPARE_SECONDS = 15.0
-LONGEST_SPARE_SECONDS = 600.0
+LONGEST_SPARE_SECONDS, LONGEST_REFUSED_SECONDS = 600.0, 20.0
 # The same for a gang of which not all members could be bound.
 BACK_OFF_SECONDS = 1.0
 LONGEST_BACK_OFF_SECONDS = 60.0
@@ -45,11 +46,10 @@ def store(cluster_id: int, session_id: int, memory: Memory) -> None:
     )
 
 
-def spare(cluster_id: int, gang: str, why: str, *, at: dt.datetime) -> None:
+def spare(cluster_id: int, gang: str, why: str, *, at: dt.datetime, of_budget: bool) -> None:
     memory, now, rate = load(cluster_id) or Memory(), at.timestamp(), _clock_rate(cluster_id)
-    rests = prolonged(
-        memory.spared, gang, why, now=now, first=SPARE_SECONDS * rate, longest=LONGEST_SPARE_SECONDS * rate
-    )
+    longest = LONGEST_SPARE_SECONDS if of_budget else LONGEST_REFUSED_SECONDS
+    rests = prolonged(memory.spared, gang, why, now=now, first=SPARE_SECONDS * rate, longest=longest * rate)
     _replace(cluster_id, msgspec.structs.replace(memory, spared=rests))
 
 
@@ -77,6 +77,13 @@ def _replace(cluster_id: int, memory: Memory) -> None:
     SessionMemory.objects.filter(cluster_id=cluster_id).update(
         payload=payload, digest=hashlib.sha256(payload).hexdigest()
     )
+
+
+def not_evicted(cluster_id: int, gangs: Collection[str]) -> None:
+    """``gangs``: lasting names of those that the cluster did not evict: they do not cool down from it."""
+    memory = load(cluster_id) or Memory()
+    kept = tuple(rest for rest in memory.spared if not (rest.cools and rest.gang in gangs))
+    _replace(cluster_id, msgspec.structs.replace(memory, spared=kept))
 
 
 def forget_promises(cluster_id: int, victims: Iterable[str]) -> None:

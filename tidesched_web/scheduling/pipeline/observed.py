@@ -134,5 +134,5 @@ def _evicted(taken: list[Sighting], work: Work, before: Snapshot) -> list[Evicte
         amount = Amount(pod.cpu_milli, pod.memory_mib, {card: pod.card.milli} if pod.card and card else {})
         seconds = seconds_of(pod, work.now.timestamp())
         gang = (gang_of(pod) or gang_by_itself(one))[:320]  # pods may name it as they like
-        found.append(Evicted(one, gang, queues.get(gang, "")[:63], amount, seconds))
+        found.append(Evicted(one, gang, queues.get(gang, "")[:253], amount, seconds))
     return found

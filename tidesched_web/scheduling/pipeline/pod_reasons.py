@@ -1,6 +1,6 @@
 """A level, by the code of the gang's reason: new numbers under the same code are not worth a write to each pod."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 from tidesched_web.clusters.kubernetes.outcomes import Outcome as Answer
@@ -46,9 +46,16 @@ class PodReasonBook:
         self._looks = 0
 
     def send(
-        self, result: Result, route: Route, *, pods: Sequence[Pod], shown: Callable[[Iterable[str]], Mapping[str, str]]
+        self,
+        result: Result,
+        route: Route,
+        *,
+        pods: Sequence[Pod],
+        shown: Callable[[Iterable[str]], Mapping[str, str]],
+        resting: Collection[str],
     ) -> int:
-        """``pods`` are those of the watch alone, without assumptions; ``shown`` is the code that a pod shows now."""
+        """``pods`` are those of the watch alone, without assumptions; ``shown`` is the code that a pod shows now.
+        ``resting``: pods whose status the server did not take, which must not keep others waiting."""
         for gang in self._waiting.follow(pods):
             self._shown.pop(gang, None)
         now = timing.monotonic()
@@ -69,6 +76,7 @@ class PodReasonBook:
                 (pod, reason)
                 for pod in sorted(missing, key=lambda pod: pod.key)
                 if pod.key not in bound
+                and pod.key not in resting
                 and not route.assumed.is_bound(pod.key)
                 and self._told.get(pod.uid, ("", now))[0] != reason.code
             ]

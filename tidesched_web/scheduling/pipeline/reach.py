@@ -48,9 +48,8 @@ def reach_of(troubles: Sequence[Trouble]) -> Reach:
 
 
 def _reach(state: ReachState, found: Sequence[Trouble]) -> Reach:
-    longest = max(found, key=lambda one: min(one.seconds, 1e9))
-    seconds = longest.seconds if longest.seconds < 1e9 else 0.0  # never heard at all: since now
-    return Reach(state, longest.error[:500], [one.kind for one in found], seconds)
+    longest = max(found, key=lambda one: one.seconds)
+    return Reach(state, longest.error[:500], [one.kind for one in found], longest.seconds)
 
 
 class ReachWatch:
@@ -83,7 +82,7 @@ def _write(cluster_id: int, reach: Reach) -> None:
         wanted[f"{PREFIX}{reach.state}"] = {
             "severity": _SEVERITY.get(reach.state, AlertSeverity.CRITICAL),
             "code": f"cluster_{reach.state}",
-            "message": reach.detail or f"{reach.state.label}: {', '.join(reach.kinds)}",
+            "message": f"{', '.join(reach.kinds)}: {reach.detail or reach.state.label}",
             "numbers": {"kinds": ", ".join(reach.kinds)},
         }
     alerts.keep_open(cluster_id=cluster_id, prefix=PREFIX, wanted=wanted)

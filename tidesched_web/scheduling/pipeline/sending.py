@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 import msgspec
 from django.db import transaction
 
-from tidesched_web.clusters.kubernetes.client import Unreachable
+from tidesched_web.clusters.kubernetes.client import ApiFailure, Unreachable
 from tidesched_web.clusters.kubernetes.outcomes import Outcome as Answer
 from tidesched_web.clusters.kubernetes.outcomes import OutcomeKind
 from tidesched_web.clusters.kubernetes.pressure import run_all
@@ -24,6 +24,14 @@ BATCH = 64
 ASIDE_SECONDS = 1.0
 
 _log = logging.getLogger(__name__)
+
+
+class WentBack(RuntimeError):
+    """The cluster is in an older state than before, or another one: what was read of it is worth nothing."""
+
+    def __init__(self, why: str, server_uid: str = "") -> None:
+        super().__init__(why)
+        self.server_uid = server_uid
 
 
 class Aside:
@@ -43,7 +51,7 @@ class Aside:
     def _send(self, send: Callable[[], None]) -> None:
         try:
             send()
-        except LeaseLost as error:
+        except (LeaseLost, WentBack, ApiFailure, Unreachable) as error:
             _log.info("%s", error)
         except Exception:  # noqa: BLE001 - a bug; sessions go on without it
             _log.exception("what is only shown could not be sent")
@@ -61,6 +69,7 @@ class Route(msgspec.Struct, kw_only=True):
     lease: Lease
     writes: ClusterWrites
     assumed: Assumed
+    went_back: Callable[[], str]
     away: Answer | None = None
 
     def require(self) -> None:
@@ -81,6 +90,8 @@ class Route(msgspec.Struct, kw_only=True):
 
         def guarded(call: Callable[[], Answer]) -> Callable[[], Answer]:
             def checked() -> Answer:
+                if why := self.went_back():  # it may wait for an answer, so the lease is asked after it
+                    raise WentBack(why)
                 self.lease.require()
                 progress.touch(self.lease.activity)
                 answer = call()

@@ -9,14 +9,14 @@ from django.db import transaction
 from django.utils import timezone
 
 from tidesched_web.clusters import services as clusters
-from tidesched_web.clusters.kubernetes.paths import POD_GROUP
+from tidesched_web.clusters.kubernetes.paths import POD, POD_GROUP
 from tidesched_web.clusters.models import Cluster
 from tidesched_web.common.failures import described
 from tidesched_web.common.live import EVERYTHING, About
 from tidesched_web.common.live_hub import MOST_OF_ONE
 from tidesched_web.common.progress import progress
 from tidesched_web.engine import bridge
-from tidesched_web.engine.gangs import spared_until
+from tidesched_web.engine.gangs import lasting_name, spared_until
 from tidesched_web.engine.model import BadInput, BrokenInvariant
 from tidesched_web.engine.taken import NotTaken, as_taken
 from tidesched_web.scheduling.holds import Hold
@@ -166,6 +166,10 @@ def _send(work: Work) -> None:
     try:
         units = evictions.units(plan.evictions)
         evicted = evictions.send(units, route, budgets=Budgets(work.snapshot) if units else None)
+        if evicted.cancelled:
+            stay = {draft.gang for draft in plan.evictions if draft.reclaim_id in evicted.cancelled}
+            names = {lasting_name(group) for group in work.snapshot.pod_groups if group.key in stay}
+            memory.not_evicted(work.cluster.pk, names)
         made = context.pod_groups.send(work.snapshot, route, revisions=context.cache.revisions())
         bound = binds.send(binds.gangs(plan.binds), route)
         if bound.refused:
@@ -191,7 +195,8 @@ def _show(work: Work, route: Route, unsure: set[str]) -> None:
     """Levels, which the next session brings again. ``unsure``: queues whose figures count binds that were refused."""
     context, result, snapshot = work.context, work.result, work.snapshot
     context.nominations.send(result, snapshot, route)
-    context.pod_reasons.send(result, route, pods=work.seen.pods, shown=context.cache.waits)
+    resting = context.refusals.names(f"{POD.plural}/status")
+    context.pod_reasons.send(result, route, pods=work.seen.pods, shown=context.cache.waits, resting=resting)
     context.gang_counts.send(snapshot, route, pods=work.seen.pods, shown=context.cache.gang_counts)
     context.queue_statuses.send(result, snapshot, route, stateless=context.cache.stateless_queues(), but=unsure)
 

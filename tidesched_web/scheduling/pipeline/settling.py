@@ -99,7 +99,9 @@ def _bound_before(gang: GangBinds, route: Route) -> list[Draft]:
 def _settle_evictions(drafts: Sequence[Draft], pods: dict[str, Answer], route: Route) -> None:
     take_backs = [draft for draft in drafts if "takes_back" in draft.detail]
     if take_backs:
-        binds.send_take_backs(take_backs, route)
+        gone = [draft for draft in take_backs if _leaves(draft, pods[draft.target])]
+        route.finish(gone, [Outcome(draft.id, DecisionState.DONE, "Found leaving.") for draft in gone])
+        binds.send_take_backs([draft for draft in take_backs if draft not in gone], route)
     to_finish: list[list[Draft]] = []
     for unit in evictions.units([draft for draft in drafts if "takes_back" not in draft.detail]):
         gone = [draft for draft in unit if _leaves(draft, pods[draft.target])]

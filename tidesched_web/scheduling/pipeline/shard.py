@@ -10,14 +10,14 @@ from django.utils import timezone
 from tidesched_web.clusters import services as clusters
 from tidesched_web.clusters.connection_selectors import same_server
 from tidesched_web.clusters.kubernetes import collector
-from tidesched_web.clusters.kubernetes.cache import ClusterCache, Tap
+from tidesched_web.clusters.kubernetes.cache import ClusterCache, Tap, Trouble
 from tidesched_web.clusters.kubernetes.client import ApiFailure, KubernetesClient, Unreachable
 from tidesched_web.clusters.kubernetes.connection import BadConnection
 from tidesched_web.clusters.kubernetes.installation_lease import LEASE_NAME, LEASE_NAMESPACE
 from tidesched_web.clusters.kubernetes.outcomes import OutcomeKind
 from tidesched_web.clusters.kubernetes.paths import QUEUE
-from tidesched_web.clusters.kubernetes.probe import server_uid
-from tidesched_web.clusters.kubernetes.refusals import Refusal, Refusals
+from tidesched_web.clusters.kubernetes.probe import server_uid as uid_of_server
+from tidesched_web.clusters.kubernetes.refusals import Refusal
 from tidesched_web.clusters.models import Cluster, ClusterMode
 from tidesched_web.common.failures import described
 from tidesched_web.common.progress import progress
@@ -30,6 +30,7 @@ from tidesched_web.scheduling.pipeline.drift_watch import DriftWatch
 from tidesched_web.scheduling.pipeline.lease import Lease, LeaseLost
 from tidesched_web.scheduling.pipeline.observed import Observer
 from tidesched_web.scheduling.pipeline.reach import Reach, ReachWatch, reach_of
+from tidesched_web.scheduling.pipeline.sending import WentBack
 from tidesched_web.scheduling.pipeline.session import StalePicture
 from tidesched_web.scheduling.pipeline.settling import CannotSettle
 
@@ -44,14 +45,6 @@ class KindsMissing(RuntimeError):
     """Volcano's kinds went from the cluster: a session would take every gang for lost."""
 
 
-class WentBack(RuntimeError):
-    """The cluster is in an older state than before, or another one: what was read of it is worth nothing."""
-
-    def __init__(self, why: str, server_uid: str = "") -> None:
-        super().__init__(why)
-        self.server_uid = server_uid
-
-
 class Watching:
     def __init__(self, cluster_id: int) -> None:
         self.cluster_id = cluster_id
@@ -61,12 +54,13 @@ class Watching:
         self._reach_watch = ReachWatch(cluster_id)
         self._looked_at = float("-inf")
 
-    def look(self, cache: ClusterCache) -> None:
+    def look(self, cache: ClusterCache, silence: Trouble | None = None) -> None:
+        """``silence``: a request of the shard's own that the server does not answer."""
         if time.monotonic() - self._looked_at < EVERY_SECONDS:
             return
         self._looked_at = time.monotonic()
         try:
-            self._look(cache)
+            self._look(cache, silence)
         except DatabaseError as error:
             _log.warning("cluster %s: not watched: %s", self.cluster_id, str(error).strip().split("\n")[0])
             connection.close()
@@ -81,8 +75,8 @@ class Watching:
         if now.state is ReachState.KINDS_MISSING and is_mode(self.cluster_id, ClusterMode.SCHEDULE):
             raise KindsMissing(f"the API server does not know {' and '.join(now.kinds)}")
 
-    def _look(self, cache: ClusterCache) -> None:
-        troubles = cache.troubles()
+    def _look(self, cache: ClusterCache, silence: Trouble | None) -> None:
+        troubles = [*cache.troubles(), *([silence] if silence is not None else [])]
         self._reach_watch.look(troubles)
         if cache.synced and not any(one.absent and one.kind == QUEUE.name for one in troubles):
             self.drift.look(Cluster.objects.get(pk=self.cluster_id))
@@ -123,6 +117,20 @@ def _refused(verb: str, resource: str, of: list[Refusal]) -> dict[str, Any]:
     }
 
 
+# A kubelet that is busy takes some seconds more than a pod's grace.
+STAYS_SECONDS = 30.0
+
+
+def _pod_stays(staying: dict[str, list[str]]) -> dict[str, Any]:
+    name, held = next(iter(staying.items()))
+    return {
+        "severity": AlertSeverity.WARNING,
+        "code": "pod_stays",
+        "message": f"{name} was to end and is still there; finalizers: {', '.join(held) or 'none'}",
+        "numbers": {"object": name, "objects": len(staying), "finalizers": ", ".join(held) or "–"},
+    }
+
+
 class ClusterShard(threading.Thread):
     """``busy`` is true while a session is under way: past its lease the process may then not live on."""
 
@@ -135,6 +143,7 @@ class ClusterShard(threading.Thread):
         self._watch_woke = False
         self._context: ClusterContext | None = None
         self._lease_object_at = float("-inf")
+        self._silence: Trouble | None = None
         self._compares_until = float("-inf")
         self._followed_at = time.monotonic()
         self._connection: tuple[object, ...] = ()
@@ -233,7 +242,7 @@ class ClusterShard(threading.Thread):
         last_start, period = float("-inf"), 1.0
         while not self._ends():
             progress.step("between sessions")
-            self._watching.look(self._context.cache)
+            self._watching.look(self._context.cache, self._silence)
             try:
                 self._follow_connection()
                 self._hold_lease_object(self._context)
@@ -274,7 +283,11 @@ class ClusterShard(threading.Thread):
         """What the cluster lost is compared with what was approved before a session decides on it."""
         self._watching, self._compares_until = Watching(self.cluster_id), time.monotonic() + COMPARE_SECONDS
         assert self._context is not None
-        self._context.installation_lease.went_back = ""
+        self._context.installation_lease.begin_anew()
+        try:
+            server_uid = server_uid or uid_of_server(self._context.client)
+        except Unreachable:
+            server_uid = ""  # seen once more with the next look
         try:
             with transaction.atomic():
                 alerts.raise_alert(
@@ -301,7 +314,7 @@ class ClusterShard(threading.Thread):
         try:
             done = session.run(self._context, trigger=trigger)
         finally:
-            self._tell_refusals(self._context.refusals)
+            self._tell_refusals(self._context)
         alerts.resolve(cluster_id=self.cluster_id, key="session_failed", by="scheduler")
         return float(done.cluster.session_period_seconds)
 
@@ -317,9 +330,14 @@ class ClusterShard(threading.Thread):
 
     def _hold_lease_object(self, context: ClusterContext) -> None:
         """Keep the cluster's own Lease: another installation that holds it schedules, and this one only shows."""
-        if time.monotonic() - self._lease_object_at < timing.LEASE_SECONDS / 3:
+        # Who waits for it looks more often: it has to see soon that the holder's renewals have ended.
+        if time.monotonic() - self._lease_object_at < timing.LEASE_SECONDS / (10 if context.foreign_holder else 3):
             return
-        twin = self._recognize(context.client)
+        try:
+            twin = self._recognize(context.client)
+        except Unreachable as error:
+            self._note_silence(str(error))
+            raise
         if is_mode(self.cluster_id, ClusterMode.OBSERVE):  # writes nothing, this object neither
             self._lease_object_at = time.monotonic()
             self._nobody_else(context)
@@ -329,8 +347,10 @@ class ClusterShard(threading.Thread):
         if not answer.held and not answer.holder and (away or is_mode(self.cluster_id, ClusterMode.SCHEDULE)):
             # Not readable is not another's: an API server that has just started knows no roles for a moment.
             said = f"the Lease {LEASE_NAMESPACE}/{LEASE_NAME} cannot be kept: {answer.why}"
+            if away:
+                self._note_silence(answer.why)
             raise Unreachable(said, maybe_done=answer.outcome.maybe_done)
-        self._lease_object_at = time.monotonic()
+        self._lease_object_at, self._silence = time.monotonic(), None
         holder = answer.holder if not answer.held else twin
         if not holder:
             self._nobody_else(context)
@@ -345,6 +365,10 @@ class ClusterShard(threading.Thread):
             numbers={"holder": context.foreign_holder},
         )
 
+    def _note_silence(self, said: str) -> None:
+        """The watches of a server that hangs are silent for long before they break."""
+        self._silence = Trouble("Lease", said, 0, min(time.monotonic() - self._lease_object_at, timing.LEASE_SECONDS))
+
     def _nobody_else(self, context: ClusterContext) -> None:
         if context.foreign_holder != "":
             alerts.resolve(cluster_id=self.cluster_id, key=FOREIGN_KEY, by="scheduler")
@@ -352,7 +376,7 @@ class ClusterShard(threading.Thread):
 
     def _recognize(self, client: KubernetesClient) -> str:
         """The name under which this server is connected already, if it is. Raises WentBack: it is another server."""
-        uid = server_uid(client)
+        uid = uid_of_server(client)
         cluster = Cluster.objects.get(pk=self.cluster_id)
         if uid and uid != cluster.server_uid:
             if cluster.server_uid:
@@ -361,10 +385,11 @@ class ClusterShard(threading.Thread):
         twin = same_server(uid, but=self.cluster_id)
         return f"cluster {twin.name}" if twin is not None and twin.pk < self.cluster_id else ""
 
-    def _tell_refusals(self, refusals: Refusals) -> None:
-        wanted = {
-            f"write_refused:{verb}:{what}": _refused(verb, what, of) for (verb, what), of in refusals.repeated().items()
-        }
+    def _tell_refusals(self, context: ClusterContext) -> None:
+        refused = context.refusals.repeated().items()
+        wanted = {f"write_refused:{verb}:{what}": _refused(verb, what, of) for (verb, what), of in refused}
+        if staying := context.cache.staying(STAYS_SECONDS):
+            wanted["write_refused:end"] = _pod_stays(staying)
         if wanted or self._refused:
             alerts.keep_open(cluster_id=self.cluster_id, prefix="write_refused:", wanted=wanted)
         self._refused = bool(wanted)

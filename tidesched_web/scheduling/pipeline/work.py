@@ -64,4 +64,5 @@ class Work:
                 refusals=self.context.refusals,
             ),
             assumed=self.context.assumed,
+            went_back=self.context.cache.went_back,
         )

@@ -21,7 +21,7 @@ ALERT_CODES = [
     (code, code)
     for code in (
         "quota_over_hardware", "node_lost", "node_not_ready", "node_recut", "foreign_scheduler", "partial_reclaim",
-        "object_unreadable", "write_refused", "went_back",
+        "object_unreadable", "write_refused", "went_back", "pod_stays",
         "policy_invalid", "session_failed", "no_policy", "card_lost", "quota_without_card", "drift", "push_refused",
         *_REACH_CODES, "promise_unused", "audit_broken", "eviction_budget",
     )

@@ -5,13 +5,13 @@ from tidesched_web.changes import tree_file
 from tidesched_web.changes.documents import MOST_ALIASES, MOST_CARD_TYPES
 from tidesched_web.changes.services.planning import MOST_EDITS
 from tidesched_web.common.calendar_bounds import YEAR
+from tidesched_web.quota import names
 from tidesched_web.quota.tide import NO_DAY, WEEKDAYS
 from tidesched_web.quota.tide_document import LONGEST_ZONE, MOST_CARDS, MOST_EXCEPTIONS, MOST_LAYERS
 from tidesched_web.quota.tide_document import PLAN_NAME as PLAN_NAME_FORM
 
-_SLUG_FORM, _LABEL_FORM = "[-a-zA-Z0-9_]{1,63}", "[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?"
-_SUBDOMAIN_FORM, _CARD_FORM = "[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?", "[!-~]{1,120}"
-DNS_NAME, SUBDOMAIN, CARD_NAME = f"^{_LABEL_FORM}$", f"^{_SUBDOMAIN_FORM}$", f"^{_CARD_FORM}$"
+_SLUG_FORM, _CARD_FORM = "[-a-zA-Z0-9_]{1,63}", "[!-~]{1,120}"
+DNS_NAME, SUBDOMAIN, CARD_NAME = f"^{names.LABEL.form}$", f"^{names.SUBDOMAIN.form}$", f"^{_CARD_FORM}$"
 PLAN_NAME = rf"^{PLAN_NAME_FORM}$"
 _QUANTITY = r"^[0-9]{1,15}(\.[0-9]{1,9})?([munkKMGTPE]|[KMGTPE]i)?$"
 MOST_AMOUNT = 2**62
@@ -122,18 +122,18 @@ _KINDS: dict[str, tuple[str, str, Shape, str]] = {
         "A project: `project/tenant/slug`."),
     "business-line": (f"{_SLUG_FORM}/{_SLUG_FORM}", "BusinessLineEdit", {"name": _text(120)},
         "A business line: `business-line/tenant/slug`, `-` for the platform's own."),
-    "priority-class": (_SUBDOMAIN_FORM, "PriorityClassEdit", {
+    "priority-class": (names.SUBDOMAIN.form, "PriorityClassEdit", {
         "value": _whole(-(2**31), 1_000_000_000, null=True), "global_default": _TRUTH,
         "preemption_policy": _one_of("PreemptLowerPriority", "Never"), "description": _text(4000), "replace": _TRUTH,
     }, "A priority class. Another value of a class that is there needs `replace`."),
-    "queue": (_LABEL_FORM, "QueueEdit", {
+    "queue": (names.QUEUE.form, "QueueEdit", {
         "service_type": _one_of("inference", "training"),
-        **dict.fromkeys(("tenant", "project", "business_line", "parent"), _text(63)),
+        **dict.fromkeys(("tenant", "project", "business_line"), _text(63)), "parent": _text(253),
         "weight": _whole(1, 65535, null=True), "priority": _whole(0, 2**31 - 1, null=True), "reclaimable": _TRUTH,
         "deserved": ref("QuantitiesEdit"), "guarantee": ref("QuantitiesEdit"), "state": _one_of("Open", "Closed"),
         **_AMOUNTS,
     }, "A queue. A new one needs `service_type` and its project or business line."),
-    "grant": (f"{_LABEL_FORM}/{_LABEL_FORM}", "GrantEdit", {},
+    "grant": (f"{names.LABEL.form}/{names.QUEUE.form}", "GrantEdit", {},
         "A namespace that may use a queue: `grant/namespace/queue`."),
     "tide-plan": (PLAN_NAME_FORM, "TidePlanEdit", {
         "enabled": _TRUTH, "position": _whole(0, 1_000_000, null=True), "time_zone": _text(LONGEST_ZONE),

@@ -6,10 +6,11 @@ from rest_framework import serializers
 from tidesched_web.api.v1.serializers.briefs import AddressField, BriefCluster, ShownAsIs
 from tidesched_web.api.v1.serializers.json_shapes import ref
 from tidesched_web.api.v1.serializers.owners import ReasonMixin, ReferenceField
-from tidesched_web.api.v1.serializers.tree_shapes import CARD_NAME, DNS_NAME, MOST_AMOUNT, SUBDOMAIN
+from tidesched_web.api.v1.serializers.tree_shapes import CARD_NAME, MOST_AMOUNT
 from tidesched_web.changes.documents import MOST_ALIASES
 from tidesched_web.clusters.models import CardKind
 from tidesched_web.common.models import ServiceType
+from tidesched_web.quota import names
 
 TREE_SCHEMA = ref("Tree")
 
@@ -38,6 +39,11 @@ PREEMPTION = [("PreemptLowerPriority", "PreemptLowerPriority"), ("Never", "Never
 WANTED_STATES = [("Open", "Open"), ("Closed", "Closed")]
 
 
+class NameField(serializers.RegexField):
+    def __init__(self, rule: names.Rule) -> None:
+        super().__init__(f"^{rule.form}$", max_length=rule.most, error_messages={"invalid": rule.refusal})
+
+
 @extend_schema_field(ref("CardCounts"))
 class CardQuotaField(ShownAsIs):
     """Card name → count. In a PATCH a merge patch: null takes a card away, a card that is left out stays."""
@@ -62,7 +68,7 @@ class QueuePatch(ReasonMixin):
     card_quota = CardQuotaField(required=False, allow_null=True)
     state = serializers.ChoiceField(choices=WANTED_STATES, required=False)
     parent = serializers.CharField(  # type: ignore[assignment]  # a member of the document, not of the serializer
-        max_length=63, required=False, allow_null=True, allow_blank=True
+        max_length=253, required=False, allow_null=True, allow_blank=True
     )
     deserved = QuantitiesField(required=False, allow_null=True)
     guarantee = QuantitiesField(required=False, allow_null=True)
@@ -72,7 +78,7 @@ class QueueInput(QueuePatch):
     """A queue to make: an inference queue names its project, a training queue its business line."""
 
     cluster = ReferenceField()
-    name = serializers.RegexField(DNS_NAME, max_length=63)
+    name = NameField(names.QUEUE)
     service_type = serializers.ChoiceField(choices=ServiceType.choices)
     tenant = ReferenceField(required=False, allow_null=True)
     project = ReferenceField(required=False, allow_null=True)
@@ -93,7 +99,7 @@ class PriorityClassInput(ReasonMixin):
     """A class to make."""
 
     cluster = ReferenceField()
-    name = serializers.RegexField(SUBDOMAIN, max_length=253)
+    name = NameField(names.SUBDOMAIN)
     value = serializers.IntegerField(min_value=-(2**31), max_value=1_000_000_000)
     global_default = serializers.BooleanField(required=False)
     preemption_policy = serializers.ChoiceField(choices=PREEMPTION, required=False)
@@ -127,8 +133,8 @@ class GrantInput(ReasonMixin):
     """A namespace that may use a queue."""
 
     cluster = ReferenceField()
-    namespace = serializers.RegexField(DNS_NAME, max_length=63)
-    queue = serializers.RegexField(DNS_NAME, max_length=63)
+    namespace = NameField(names.LABEL)
+    queue = NameField(names.QUEUE)
 
 
 class GrantDocument(serializers.Serializer[Any]):
