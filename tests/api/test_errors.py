@@ -146,6 +146,7 @@ def test_habits_of_clients_and_proxies(world):
     body = {"weight": 3, "reason": "t"}
     for tags, status in (
         (f'"0", "{version}"', 200), (f'"{version}-gzip"', 200), (f'W/"{version}"', 200), (version, 200),
+        (f'W/{version}"', 200),
         ('"another"', 412), (f'"{int(version) + 1}"', 412), ("{", 400),
     ):  # fmt: skip
         answer = client.patch(

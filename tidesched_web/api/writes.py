@@ -14,8 +14,8 @@ from tidesched_web.common.errors import DomainError
 DRY_RUN = "dry_run"
 _TAG = re.compile(r'(?:W/)?"?([0-9]{1,18})"?')
 # What clients and proxies make of it: several, also of others, and the coding that Apache adds.
-_TAGS = re.compile(r'\s*(?:(?:W/)?"[^"]*"|[0-9]{1,18})(?:\s*,\s*(?:W/)?"[^"]*")*\s*')
-_ONE_OF_OURS = re.compile(r'(?:^|")([0-9]{1,18})(?:[-;](?:gzip|br|zstd|deflate))?(?:"|$)')
+_TAGS = re.compile(r'\s*(?:(?:W/)?"[^"]*"|(?:W/)?"?[0-9]{1,18}"?)(?:\s*,\s*(?:W/)?"[^"]*")*\s*')
+_ONE_OF_OURS = re.compile(r'(?:^(?:W/)?|")([0-9]{1,18})(?:[-;](?:gzip|br|zstd|deflate))?(?:"|$)')
 
 IDEMPOTENCY = OpenApiParameter(
     HEADER,
