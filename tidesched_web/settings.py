@@ -188,10 +188,7 @@ PASSWORD_HASHERS = ["tidesched_web.common.hashing.Argon2", "django.contrib.auth.
 PASSWORD_LENGTH = env.PASSWORD_LENGTH
 AUTH_PASSWORD_VALIDATORS = [
     {"NAME": "django.contrib.auth.password_validation.UserAttributeSimilarityValidator"},
-    {
-        "NAME": "tidesched_web.accounts.password_length.MinimumLength",
-        "OPTIONS": {"min_length": PASSWORD_LENGTH},
-    },
+    {"NAME": "tidesched_web.accounts.password_length.MinimumLength", "OPTIONS": {"min_length": PASSWORD_LENGTH}},
     {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},
     {"NAME": "django.contrib.auth.password_validation.NumericPasswordValidator"},
 ]
@@ -282,10 +279,7 @@ SPECTACULAR_SETTINGS = {
     "SCHEMA_PATH_PREFIX": "/api/v1",
     "COMPONENT_SPLIT_PATCH": False,
     "ENUM_GENERATE_CHOICE_DESCRIPTION": False,
-    "POSTPROCESSING_HOOKS": [
-        "drf_spectacular.hooks.postprocess_schema_enums",
-        "tidesched_web.api.schema.complete",
-    ],
+    "POSTPROCESSING_HOOKS": ["drf_spectacular.hooks.postprocess_schema_enums", "tidesched_web.api.schema.complete"],
     "ENUM_NAME_OVERRIDES": {
         "ServiceTypeEnum": "tidesched_web.common.models.ServiceType",
         "QueueStateEnum": "tidesched_web.quota.models.QueueState",
@@ -370,10 +364,7 @@ LOGGING = {
     "version": 1,
     "disable_existing_loggers": False,
     "formatters": {
-        "line": {
-            "format": "%(asctime)s %(levelname)s %(name)s: %(message)s",
-            "datefmt": "%Y-%m-%dT%H:%M:%S%z",
-        }
+        "line": {"format": "%(asctime)s %(levelname)s %(name)s: %(message)s", "datefmt": "%Y-%m-%dT%H:%M:%S%z"}
     },
     "handlers": {"console": {"class": "logging.StreamHandler", "formatter": "line"}},
     "root": {"handlers": ["console"], "level": env.text("LOG_LEVEL", "INFO")},

@@ -66,7 +66,8 @@
 
   // --- faults: ours as one types, the server's a moment later --------------------------------------------------------
   let answered = [];
-  let beyond = 0;  // errors that the server found and did not list
+  // Errors that the server found and did not list; whether all of its errors are such that a request may be sent with.
+  let beyond = 0, sendable = false;
   const cellFaults = new Map();
   const place = (row, column) => row * columns.length + column;
   const describe = (fault) => {
@@ -74,16 +75,18 @@
     const unit = figures.unit(fault.column);
     const told = { requested: write(fault.requested / unit), limit: write(fault.limit / unit), excess: write(fault.excess / unit), column: column.label };
     let text = row.kind === "service" ? say("over_hardware", { ...told, service: row.title, rule: ruleOf(fault.at, fault.column) }) : say("over_holder", { ...told, holder: row.title });
-    if (fault.sibling >= 0) {
-      text += ` ${say("give_way", { sibling: rows[fault.sibling].title, claim: write(fault.claim / unit), used: write((rows[fault.sibling].use[fault.column] || 0)) })}`;
-    }
-    if (fault.sibling < 0 && fault.above >= 0 && row.may >= 1 && !row.asks) {
-      const kind = fault.room >= fault.excess ? "raise_holder" : fault.room > 0 ? "raise_short" : "raise_none";
-      text += ` ${say(kind, { ...told, holder: row.title, above: rows[fault.above].title, room: write(fault.room / unit) })}`;
+    if (fault.above >= 0 && fault.room < fault.excess && row.may >= 1 && !row.asks) {
+      text += ` ${say(fault.room > 0 ? "raise_short" : "raise_none", { ...told, holder: row.title, above: rows[fault.above].title, room: write(fault.room / unit) })}`;
     }
     if (row.asks && limitOf(fault.at, fault.column) !== null && value(fault.at, fault.column) >= limitOf(fault.at, fault.column)) text += ` ${say("ask_here", { ...told, holder: row.title })}`;
     else if (row.kind !== "service" && row.may < 1) text += ` ${say("ask_for", { ...told, holder: row.title })}`;
     return text;
+  };
+  const mendOf = (fault) => sums.mend(fault, (row, up) => mayEdit(row, fault.column) && (up || !rows[row].asks));
+  const mendWords = ({ column }, steps) => {
+    const told = steps.map(({ row, value: to }) => ({ name: rows[row].title, from: shown(column, sums.limit(row, column)), to: shown(column, to) }));
+    const [one, other] = told, up = steps.length === 1 && steps[0].value > sums.limit(steps[0].row, column);
+    return say(other ? "mend_both" : up ? "mend_raise" : "mend_lower", { ...one, other: other?.name, other_from: other?.from, other_to: other?.to });
   };
   // How the limit over all tenants comes about.
   const ruleOf = (row, column) => {
@@ -101,7 +104,7 @@
         const cells = fault.cells.length ? fault.cells : [fault.at];
         for (const row of cells) cellFaults.set(place(row, column), text);
         // The row that the sentence names; the sum over all tenants is no cell to edit.
-        list.push({ row: rows[fault.at].kind === "service" ? cells[0] : fault.at, column, text });
+        list.push({ row: rows[fault.at].kind === "service" ? cells[0] : fault.at, column, text, fault });
       }
     }
     for (const error of answered) {
@@ -208,7 +211,7 @@
   };
 
   const touched = (changed) => {
-    [answered, beyond] = [[], 0];  // what the server said was about other figures
+    [answered, beyond, sendable] = [[], 0, false];  // what the server said was about other figures
     const before = new Set(cellFaults.keys());
     const wide = sums.update(new Set(changed.map(({ column }) => column)));
     const list = gather();
@@ -330,6 +333,9 @@
     at("count-errors").dataset.tone = n ? "error" : "";
     at("count-errors").toggleAttribute("href", faultCount > 0);
     if (faultCount) at("count-errors").href = "#faults";
+    const held = Boolean(typedWrong || (faultCount && !sendable));
+    at("review").setAttribute("aria-disabled", String(held));
+    at("review-why").hidden = !held;
   };
   const tell = (list) => {
     const n = changedCells();
@@ -350,14 +356,17 @@
       const text = document.createElement("span");
       text.textContent = fault.text;
       item.append(text);
-      if (fault.row >= 0) {
+      const add = (label, act) => {
         const button = document.createElement("button");
         button.type = "button";
         button.className = "btn btn-sm";
-        button.textContent = words.go;
-        button.addEventListener("click", () => go(fault.row, fault.column));
+        button.textContent = label;
+        button.addEventListener("click", act);
         item.append(button);
-      }
+      };
+      const steps = fault.fault ? mendOf(fault.fault) : [];
+      if (steps.length) add(mendWords(fault, steps), () => { grid.write(steps.map((step) => ({ ...step, key: step.row, column: fault.column }))); sheet.focus(); });
+      if (fault.row >= 0) add(words.go, () => go(fault.row, fault.column));
       return item;
     });
     if (faultCount > listed.length) {
@@ -477,7 +486,7 @@
   const askServer = () => {
     clearTimeout(asking);
     asked?.abort();
-    [answered, beyond] = [[], 0];
+    [answered, beyond, sendable] = [[], 0, false];
     const note = at("count-checked");
     if (!changedCells()) { note.textContent = ""; return; }
     note.textContent = words.checking;
@@ -490,7 +499,7 @@
         });
         if (!answer.ok) throw new Error(String(answer.status));
         const said = await answer.json();
-        [answered, beyond] = [said.errors, said.more_errors];
+        [answered, beyond, sendable] = [said.errors, said.more_errors, said.blocks === false];
         note.textContent = [words.checked, ...(said.approval?.length ? [say("approval_due", { why: said.approval.join(" · ") })] : [])].join(" · ");
         const list = gather();
         grid.repaint();
@@ -597,7 +606,7 @@
     data.version = fresh.version;
     draft.version = fresh.version;
     sums = new window.QuotaSums(rows, columns, value, base);
-    [answered, beyond] = [[], 0];
+    [answered, beyond, sendable] = [[], 0, false];
     const faults = gather();
     grid.repaint();
     tell(faults);
@@ -697,8 +706,12 @@
   });
   setInterval(refresh, 10_000);
   document.addEventListener("visibilitychange", () => { if (!document.hidden) refresh(); });
-  at("review-form").addEventListener("submit", () => {
+  at("review-form").addEventListener("submit", (event) => {
     grid.commit();
+    if (at("review").ariaDisabled === "true") {
+      event.preventDefault();
+      return at("faults").focus();
+    }
     at("review-edits").value = JSON.stringify(patch());
     at("review-known").value = JSON.stringify(known());
     draft.send();

@@ -91,23 +91,37 @@
 
     isChanged(at, column) { return this.value(at, column) !== this.base(at, column); }
 
-    // The edited cells that belong to a breach, and the sibling that could give way: of those that were not touched the
-    // one that has the most beyond what is in use.
+    // The edited cells that belong to a breach.
     blame(at, column, below) {
-      const cells = this.isChanged(at, column) ? [at] : [];
-      let sibling = -1, most = 0;
-      for (const child of this.children[at]) {
-        const now = this.claim(child, column, this.value, this.limitedNow, below);
-        const edited = this.editedBelow(child, column);
-        cells.push(...edited);
-        const spare = now - Math.ceil(this.rows[child].use[column] || 0);
-        if (!edited.length && spare > most) { most = spare; sibling = child; }
-      }
+      const cells = [...(this.isChanged(at, column) ? [at] : []), ...this.children[at].flatMap((child) => this.editedBelow(child, column))];
       // Who would have to have room for a higher figure here: the first one above with a limit of its own.
       let above = this.rows[at].parent;
       while (above >= 0 && this.limit(above, column) === null) above = this.rows[above].parent;
       const room = above < 0 ? 0 : Math.max(0, this.limit(above, column) - below[above]);
-      return { cells, sibling, above, room, claim: sibling < 0 ? 0 : this.claim(sibling, column, this.value, this.limitedNow, below) };
+      return { cells, above, room };
+    }
+
+    // The edits that mend a breach, at most two: who was not edited gives what is neither used nor given out; else the
+    // ceiling rises, beside it gives who has what is missing for that; else what was edited goes back.
+    mend({ at, column, requested, excess, cells, above, room }, may) {
+      const lower = (rows, by) => rows.slice(0, 1).map((row) => ({ row, value: this.limit(row, column) - by }));
+      const gives = (under, by, not) => {
+        const able = this.counted(under, column).filter((row) => row !== not && !this.isChanged(row, column) && may(row, false) && this.spare(row, column) >= by);
+        return lower(able.sort((one, other) => this.spare(other, column) - this.spare(one, column)), by);
+      };
+      const own = gives(at, excess), short = above < 0 ? 0 : Math.max(0, excess - room), beside = short ? gives(above, short, at) : [];
+      if (own.length) return own;
+      if (may(at, true) && (!short || beside.length)) return [...beside, { row: at, value: requested }];
+      return lower(cells.filter((row) => row !== at && may(row, false) && this.limit(row, column) >= excess), excess);
+    }
+
+    // Rows below whose own figure counts here.
+    counted(at, column) { return this.children[at].flatMap((child) => (this.limit(child, column) === null ? this.counted(child, column) : [child])); }
+
+    // Of a queue's cpu and memory it is not known what is in use.
+    spare(at, column) {
+      if (this.rows[at].kind === "queue" && !this.cards[column]) return 0;
+      return this.limit(at, column) - Math.max(Math.ceil(this.rows[at].use[column] || 0), this.given[at].get(column) || 0);
     }
 
     editedBelow(at, column) {

@@ -50,8 +50,9 @@ NO_FIELDS = {"console:sign_out", "account_logout", "console:priority_class_defau
 UNSHOWN = {
     "account_login": {"login": "owner", "password": "wrong"},
     "adoption": {"act": "adopt", **REASON},
+    "change_steps": {},
     "resolve_platform_alert": REASON,
-    "tide_plan_take_back": REASON,
+    "tide_plan_take_back": {},
 }
 VERBS = ("apply", "approve", "reject", "cancel", "retry", "rebase", "rollback")
 

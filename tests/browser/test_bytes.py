@@ -6,6 +6,7 @@ import pytest
 from playwright.sync_api import Request
 
 from tests.browser.conftest import Opener
+from tests.browser.watching import until
 
 FIRST_PAGE = 400 * 1024
 # A page asks again at most every 10 s.
@@ -46,7 +47,7 @@ def test_a_page_left_open_where_nothing_moves(site: str, open_browser: Opener, p
     ask = "htmx.trigger(document.getElementById('live'), 'refetch')"
     with page.expect_request_finished(lambda one: one.headers.get("hx-request") == "true"):
         page.evaluate(ask)
-    page.wait_for_function("!document.querySelector('.htmx-request')")
+    until(page, lambda: page.locator(".htmx-request").count() == 0)
     with page.expect_request_finished(lambda one: one.headers.get("hx-request") == "true") as again:
         page.evaluate(ask)
     answer = again.value.response()

@@ -16,8 +16,6 @@ PAGES = {
     "tide-plan": "/clusters/demo/tide-plans/nights/",
     "tide-plan-edit": "/clusters/demo/tide-plans/nights/edit/",
     "tide-plan-new": "/clusters/demo/new/tide-plan/",
-    "tide-plan-switch": "/clusters/demo/tide-plans/nights/switch/",
-    "tide-plan-take-back": "/clusters/demo/tide-plans/nights/take-back/",
     "tree-file": "/clusters/demo/tree/",
     "drift": "/clusters/demo/drift/",
     "all-alerts": "/alerts/",
@@ -116,9 +114,16 @@ def test_a_plan_is_made_with_hands_and_keys(site: str, open_browser: Opener) -> 
     watched.picture("tide-plan-breach-light-1440")
     line.locator("input[type=number]").fill("2")
     page.locator("#week .banner.tone-failed").wait_for(state="detached")
-    page.locator("#reason").fill("The morning is quiet.")
-    page.get_by_role("button", name="Save").click()
-    page.wait_for_url("**/tide-plans/mornings/")
+    page.get_by_label("The plan is on").check()
+    page.get_by_role("button", name="Review").click()
+    page.wait_for_url("**/changes/*/")
+    steps = page.get_by_role("region", name="What would happen at each step of the next day?")
+    steps.get_by_text("maps-route-inference").first.wait_for()
+    watched.settle()
+    watched.picture("tide-plan-change-light-1440")
+    page.get_by_label("Reason").first.fill("The morning is quiet.")
+    page.get_by_role("button", name="Apply").click()
+    page.goto(f"{watched.address}/clusters/demo/tide-plans/mornings/")
     assert "23:00–06:00" in page.locator("main").inner_text()
     watched.settle()
     watched.check()

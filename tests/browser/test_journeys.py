@@ -112,6 +112,7 @@ def test_pause_asks_why_and_is_seen_everywhere(site: str, open_browser: Opener) 
     watched = open_browser(site)
     page = watched.page
     watched.open(OVERVIEW)
+    page.get_by_role("button", name="More").click()
     page.get_by_role("link", name="Pause").click()
     page.get_by_role("button", name="Pause").click()
     expect(page.get_by_text("Say why")).to_be_visible()

@@ -30,9 +30,9 @@ def demo(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Demo]:
 
 
 def number(watched: Watched, label: str) -> float:
-    """The sum of one column of the overview's first table."""
+    """The sum of one column of the overview's first table, whose cells begin with their number."""
     cells = watched.page.locator(f".overview-cards td[data-label='{label}']").all_inner_texts()
-    return sum(float(cell.replace(",", "")) for cell in cells)
+    return sum(float(cell.split()[0].replace(",", "")) for cell in cells)
 
 
 def test_two_minutes_after_the_start_the_tide_is_there(demo: Demo, open_browser: Opener) -> None:

@@ -199,6 +199,20 @@ def test_a_name_is_whole_where_its_column_has_the_room(site: str, open_browser: 
             assert wide <= width, (width, place)
 
 
+CUT_REASONS = """
+[...document.querySelectorAll('.row-why .sentence')]
+  .filter((one) => one.scrollWidth > one.clientWidth).map((one) => one.innerText)
+"""
+
+
+def test_no_reason_of_the_list_of_gangs_is_cut_and_the_namespace_stands_once(site: str, open_browser: Opener) -> None:
+    watched = open_browser(site)
+    watched.open("/clusters/demo/gangs/")
+    assert watched.page.evaluate(CUT_REASONS) == []
+    expect(watched.page.get_by_role("columnheader", name="Namespace")).to_be_visible()
+    assert watched.page.locator(".table-rows .ns:visible").count() == 0
+
+
 def in_sight(watched: Watched) -> int:
     """How many rows of this height fit between the first one and the end of the window; each is one line."""
     boxes = watched.page.evaluate(f"{ROWS}.map(({{top, height}}) => [top, height])")

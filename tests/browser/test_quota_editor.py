@@ -103,20 +103,20 @@ def test_dragging_selects_and_a_value_is_set_everywhere(site: str, open_browser:
     watched.check()
 
 
-def test_an_error_stands_at_its_cell_as_one_types_with_who_could_give_way(site: str, open_browser: Opener) -> None:
+def test_an_error_stands_at_its_cell_as_one_types_with_what_mends_it(site: str, open_browser: Opener) -> None:
     watched, page, sheet = opened(site, open_browser)
     sheet.filter("search", "inference")
     cell = sheet.cell("search-rank-inference", H200)
     cell.click()
     page.keyboard.type("18")
     expect(page.locator(".sheet-input")).to_have_attribute("aria-invalid", "true")
-    expect(sheet.message).to_contain_text("Rank gives out 18 H200, but has 16: 2 too many. Raise Rank to 18: Search")
+    expect(sheet.message).to_contain_text("Rank gives out 18 H200, but has 16: 2 too many.")
     page.keyboard.press("Enter")
     expect(cell).to_have_attribute("aria-invalid", "true")
     sheet.type("Rank", H200, "18")
     expect(page.locator("#count-errors")).to_have_text("no errors")
     expect(cell).not_to_have_attribute("aria-invalid", "true")
-    # Search has 20: a second project asks for more than is left, and the first could give way.
+    # Search has 20: a second project asks for more than is left; the cluster has some.
     sheet.type("search-suggest-inference", H200, "4")
     expect(sheet.faults).to_contain_text("Search gives out 22 H200, but has 20: 2 too many.")
     sheet.faults.get_by_role("button", name="Go to the cell").click()
@@ -126,11 +126,54 @@ def test_an_error_stands_at_its_cell_as_one_types_with_who_could_give_way(site: 
     expect(sheet.message).to_contain_text("12 are in use: no gang is evicted by that")
     watched.picture("quota-editor-errors-light-1440")
     watched.check()
+    sheet.faults.get_by_role("button", name="Raise Search 20 → 22").click()
     assert sent(page) == {
         "project/search/search-rank-inference": {"quota": {"inference": {"card_quota": {H200: 18}}}},
         "queue/search-rank-inference": {"card_quota": {H200: 10}},
         "queue/search-suggest-inference": {"card_quota": {H200: 4}},
+        "tenant/search": {"quota": {"inference": {"card_quota": {H200: 22}}}},
     }
+
+
+def test_a_breach_names_the_edits_that_mend_it_and_holds_the_review(site: str, open_browser: Opener) -> None:
+    watched, page, sheet = opened(site, open_browser)
+    review, why = page.locator("#review"), page.locator("#review-why")
+    sheet.filter("", "inference")
+    expect(why).to_be_hidden()
+    # One edit: what Search has left is enough.
+    sheet.type("search-rank-inference", H200, "18")
+    mend = sheet.faults.get_by_role("button", name="Raise Rank 16 → 18")
+    expect(mend).to_be_visible()
+    expect(review).to_have_attribute("aria-disabled", "true")
+    expect(why).to_have_text("Mend what does not fit first.")
+    page.keyboard.press("Escape")
+    expect(review).to_be_focused()
+    page.keyboard.press("Enter")
+    expect(sheet.faults).to_be_focused()
+    expect(page.locator("#review-edits")).to_have_value("")
+    watched.check()
+    mend.click()
+    expect(page.locator("#count-errors")).to_have_text("no errors")
+    expect(review).to_have_attribute("aria-disabled", "false")
+    expect(why).to_be_hidden()
+    page.keyboard.press("Control+z")
+    expect(mend).to_be_visible()
+    page.keyboard.press("Control+z")
+    # Two edits, one step: the cluster has 16 left for Shop, and 2 are missing.
+    sheet.type("shop-ads-inference", H200, "30")
+    sheet.faults.get_by_role("button", name="Lower Search 20 → 18 and raise Shop 12 → 30").click()
+    expect(page.locator("#count-changed")).to_have_text("3 changed")
+    expect(page.locator("#count-checked")).to_have_text("checked with the server")
+    expect(page.locator("#count-errors")).to_have_text("no errors")
+    page.keyboard.press("Control+z")
+    expect(page.locator("#count-changed")).to_have_text("1 changed")
+    page.keyboard.press("Control+z")
+    # Where nobody has cards to give, what was typed goes back.
+    sheet.type("search-suggest-inference", H200, "4")
+    sheet.type("search-rank-inference", H200, "18")
+    sheet.faults.get_by_role("button", name="Lower search-rank-inference 18 → 16").click()
+    expect(page.locator("#count-errors")).to_have_text("no errors")
+    expect(page.locator("#count-changed")).to_have_text("1 changed")
 
 
 def test_where_nothing_is_left_above_that_is_said_without_a_figure(site: str, open_browser: Opener) -> None:
@@ -161,7 +204,7 @@ def test_what_is_wrong_is_said_beside_the_cell_and_counted_while_it_is_typed(sit
     expect(page.locator("#count-errors")).to_have_text("no errors")
     # Rank is the only one that can give more to its queue: what Search has left for it is said.
     sheet.type("search-rank-inference", H200, "18")
-    expect(sheet.faults).to_contain_text("Rank gives out 18 H200, but has 16: 2 too many. Raise Rank to 18: Search has")
+    expect(sheet.faults).to_contain_text("Rank gives out 18 H200, but has 16: 2 too many.")
     # The head's clock goes on although nothing of this page is fetched again.
     face = page.locator("#cluster-clock")
     assert face.get_attribute("data-rate")

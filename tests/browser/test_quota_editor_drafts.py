@@ -86,7 +86,7 @@ def test_a_draft_that_was_sent_does_not_come_back(site: str, open_browser: Opene
         page.wait_for_url("**/changes/*/")
         if outcome == "given up":
             expect(page.get_by_role("button", name="Cancel it for good")).to_be_hidden()
-            page.get_by_role("link", name="Cancel", exact=True).click()
+            page.get_by_text("Cancel this change").click()
             page.get_by_role("button", name="Cancel it for good").click()
             expect(page.get_by_text("is cancelled.")).to_be_visible()
         else:

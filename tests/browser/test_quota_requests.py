@@ -26,6 +26,9 @@ def test_more_than_the_tenant_has_is_asked_for_on_the_grid(site: str, open_brows
     expect(sheet.faults).to_contain_text(
         "Type 24 for Search too: that asks for it, and a platform admin has to approve it."
     )
+    sheet.faults.get_by_role("button", name="Raise Search 20 → 24").click()
+    expect(page.locator("#count-changed")).to_have_text("2 changed · 1 for a platform admin to approve")
+    page.keyboard.press("Control+z")
     # Less than it has, or no limit, is the platform's to say.
     tenant = sheet.cell(TENANT, H200)
     tenant.click()

@@ -31,7 +31,7 @@ SETTINGS = {
 
 # Forms of the console, by the route's name; the others send a reason. A text may name a key or a text of the stage.
 FORMS: dict[str, dict[str, str]] = {
-    "gang_try": {},
+    "gang_try": {}, "gang_withdraw": REASON,
     "tokens": {"name": "robot", "scopes": "quota:read", "expires": "30d"},
     "pause": {**REASON, "confirm": "on"},
     "tenant_new": {"slug": "new", "name": "New"},
@@ -78,7 +78,7 @@ PAGE_OF = {"console:member_role": "console:members"}
 # Ends of the names of forms that edit an object, close it, or delete it.
 VERSIONED = (
     "_edit", "_close", "_delete", "_replace", "_switch", "_role", "_remove", "_approval", "_settings", "_roll_back",
-    "_take_back", ":rules", ":policy",
+    ":rules", ":policy",
 )  # fmt: skip
 # Addresses that take JSON of a page's script.
 SCRIPTS: dict[str, Any] = {"quota_check": LOWER, "quota_table": LOWER}

@@ -16,7 +16,8 @@ CONSOLE_GET = {
         "405 405 405 405 405 405 405 405",
         """sign_out gang_try resolve_alert acknowledge_alert resolve_platform_alert acknowledge_platform_alert
         connection_test audit_verify audit_seal token_revoke density drift_decide tide_plan_week job_cancel member_link
-        member_role priority_class_defaults policy_release quota_check quota_table quota_review change_act""",
+        member_role priority_class_defaults policy_release quota_check quota_table quota_review change_act
+        change_steps tide_plan_switch tide_plan_take_back tide_plan_delete""",
     ),
     "signed out": ("200 302 302 302 302 302 302 302", "sign_in"),
     "signed in": (
@@ -48,18 +49,18 @@ CONSOLE_GET = {
     "administers the tenant": (
         "in 404 403 200 404 404 403 200",
         """tenant_edit member_invite member_remove project_edit project_delete business_line_edit business_line_delete
-        queue_edit queue_close queue_delete grant_delete""",
+        queue_edit queue_close queue_delete grant_delete gang_withdraw""",
     ),
     "administers the cluster": (
         "in 404 403 403 403 404 403 200",
         """pause connection_replace connection_offer disconnect cluster_remove cluster_settings tide_plan_new
         card_type_new card_type_edit card_type_delete priority_class_new priority_class_edit priority_class_replace
-        priority_class_delete rules policy_roll_back""",
+        priority_class_delete rules policy_roll_back policy_trial""",
     ),
     "sees all of the cluster": ("in 404 403 403 403 404 200 200", "adoption"),
     "platform admin, where the tenant is seen": (
         "in 404 403 403 404 404 403 200",
-        "tide_plan_edit tide_plan_switch tide_plan_take_back tide_plan_delete tenant_delete tenant_approval",
+        "tide_plan_edit tenant_delete tenant_approval",
     ),
     "one's own": ("in 404 404 200 404 404 404 200", "job"),
     "sees everything, else not there": (
@@ -74,7 +75,7 @@ CONSOLE_POST = {
         """favicon cluster_rights help clusters audit jobs tenants projects business_lines all_alerts overview inbox
         audit_integrity cluster_overview tide search queues gangs reclaims reclaims_taken reclaims_day reclaim
         sessions session_timings session nodes alerts tree_export drift tide_plans tide_steps quota_at grants card_types
-        priority_classes policies policy_revision quota_tree quota_map changes queue queue_usage tenant_use
+        priority_classes policies policy_revision policy_trial quota_tree quota_map changes queue queue_usage tenant_use
         tenant_hours gang audit_entry tide_plan tide_plan_preview tenant project quota_branch change change_server
         gang_by_name quota_editor quota_editor_data job connection connection_tested status users all_tokens""",
     ),
@@ -84,7 +85,7 @@ CONSOLE_POST = {
     # Acts.
     "one's own profile": ("in 302 302 302 302 302 302 302", "profile density"),
     "one's own password, which has to be typed": ("in 400 400 400 400 400 400 400", "password"),
-    "asks what a change would do": ("in 404 200 200 404 404 200 200", "change_impact"),
+    "asks what a change would do": ("in 404 200 200 404 404 200 200", "change_impact change_steps"),
     "makes it in the tenant": ("in 400 400 302 400 400 400 302", "project_new business_line_new"),
     "makes it in the tenant, in a cluster": ("in 404 400 302 400 404 400 302", "grant_new"),
     "makes it in the tenant, where they write quota of the cluster": ("in 404 403 302 400 404 403 302", "queue_new"),
@@ -104,6 +105,7 @@ CONSOLE_POST = {
     "administers the tenant, and is shown what came": (
         "in 404 403 200 404 404 403 200", "member_invite member_link change_day",
     ),
+    "administers the tenant, and its gang holds no promise": ("in 404 403 400 404 404 403 400", "gang_withdraw"),
     # It is in use: even who may delete it only reads so.
     "administers the tenant, and it is in use": (
         "in 404 403 400 404 404 403 400", "project_delete business_line_delete queue_delete",

@@ -195,6 +195,7 @@ def _objects(world: cast.World) -> dict[str, int]:
     waits = changes.draft(cluster=east, edits=edits, access=admin, reason="a note of acme", source="api")
     plan = write_tide_plan(cluster=east, name="nights-of-acme", document={"layers": [NIGHT]}, actor="tests")
     job = enqueue(kind="impact", owner=world.users["owner"], actor="owner", params={}, cluster=east)
+    trial = enqueue(kind="impact_day", owner=world.users["admin"], actor="admin", params={}, cluster=east)
     now = timezone.now()
     drift = Drift.objects.create(
         cluster=east, kind="Queue", name="acme-online", queue=queue, what="changed", found_at=now, changed_at=now,
@@ -223,8 +224,8 @@ def _objects(world: cast.World) -> dict[str, int]:
     token, _plain = accounts.create_token(user=world.users["owner"], scopes=["quota:read"], actor="tests")
     return {
         "quota-changes": change.pk, "waiting-change": waits.pk, "tide-plans": plan.pk, "jobs": job.pk,
-        "drift": drift.pk, "alerts": alert.pk, "audit": entry.pk, "segment": segment.pk, "tokens": token.pk,
-        "offer": _offer(None).pk, "other-offer": _offer(east).pk,
+        "trials": trial.pk, "drift": drift.pk, "alerts": alert.pk, "audit": entry.pk, "segment": segment.pk,
+        "tokens": token.pk, "offer": _offer(None).pk, "other-offer": _offer(east).pk,
     }  # fmt: skip
 
 
@@ -272,6 +273,7 @@ _KEY_OF = {
     "cluster_offer": "offer", "connection_offer": "other-offer", "connection_tested": "other-offer",
     "member_link": "invited", "audit_entry": "audit", "audit_drop": "segment",
     "resolve_platform_alert": "platform-alert", "acknowledge_platform_alert": "platform-alert",
+    "policy_trial": "trials",
 }  # fmt: skip
 _KEY_BY_BEGINNING = {
     "gang": "gangs", "reclaim": "reclaims", "resolve": "alerts", "acknowledge": "alerts", "member": "members",

@@ -32,11 +32,14 @@ WITHOUT = {
         "priority_class_new", "priority_class_defaults", "tide_plan_new", "members", "member_invite", "tokens",
         "cluster_new",
     ),
-    "makes a draft, which is reviewed": ("tree_file", "adoption", "quota_review", "gang_try"),
+    "makes a draft, which is reviewed": (
+        "tree_file", "adoption", "quota_review", "gang_try", "tide_plan_switch",
+        "tide_plan_take_back", "tide_plan_delete",
+    ),
     "an act that happens once, on what it names": (
         "acknowledge_alert", "resolve_alert", "acknowledge_platform_alert", "resolve_platform_alert", "job_cancel",
         "token_revoke", "member_link", "user", "policy_release", "audit_verify", "audit_seal", "audit_drop",
-        "connection_test", "grant_delete",
+        "connection_test", "grant_delete", "gang_withdraw",
     ),
     "says which of two states it asks for; of two people one wins": ("pause",),
     "replaces the whole connection by one that was tested, with its test": (
@@ -45,7 +48,7 @@ WITHOUT = {
     "names the cluster, or leaves it without credentials, however it was set": ("cluster_remove", "disconnect"),
     "a person's own settings, or their session": ("profile", "density", "password", "sign_out", "sign_in"),
     "asks a question, writes nothing": (
-        "change_impact", "change_day", "change_server", "quota_check", "quota_table", "tide_plan_week",
+        "change_impact", "change_day", "change_server", "change_steps", "quota_check", "quota_table", "tide_plan_week",
     ),
     "says which live values it saw of each object": ("drift_decide",),
     "the link that was sent": ("invite",),
@@ -56,11 +59,13 @@ EDITS = {
     "business_line_delete", "queue_edit", "queue_close", "queue_delete", "card_type_edit", "card_type_delete",
     "priority_class_edit", "priority_class_replace", "priority_class_delete", "member_role", "member_remove",
     "user_edit", "user_switch", "rules", "policy", "policy_roll_back", "cluster_settings", "tide_plan_edit",
-    "tide_plan_switch", "tide_plan_delete", "change_act",
+    "change_act",
 }  # fmt: skip
 EXCUSED = {name for names in WITHOUT.values() for name in names}
 # This page lists several objects: what became of one of them is a message on it.
 AS_A_MESSAGE = {"member_role"}
+# Its reason is asked for below the answer to a check.
+CHECKED_FIRST = {"policy"}
 VERSION = re.compile(r"(?:\w+-)?(?:version|revision)")
 PAGES = [route for route in routes() if route.name.startswith("console:") and route.name not in expectations.ELSEWHERE]
 
@@ -104,7 +109,8 @@ def test_every_form_that_edits_carries_a_version_and_a_stale_one_writes_nothing(
 
 def faults_of_stale(stage: Stage, name: str, form: PageForm, field: str) -> Iterator[str]:
     """Send a form as it is, with a reason and another version than there is."""
-    typed = {one: TYPED for one in form.fields if one.rpartition("-")[2] == "reason"}
+    fields = (*form.fields, "reason") if name in CHECKED_FIRST else form.fields
+    typed = {one: TYPED for one in fields if one.rpartition("-")[2] == "reason"}
     present = form.fields[field]
     sent = form.fields | typed | {field: str(int(present) + 1), "act": "apply", "confirm": "on"}
     if "aliases" in sent:

@@ -169,4 +169,7 @@ def test_a_policy_is_parsed_numbered_and_waits_for_its_release():
     assert cluster.policies.count() == 2
     assert clusters.release_policy(revision=second, actor="root")
     assert not clusters.release_policy(revision=second, actor="root")
-    assert clusters.set_mode(cluster=cluster, mode="schedule", actor="root", reason="go").mode == "schedule"
+    assert (
+        clusters.set_settings(cluster=cluster, values={"mode": "schedule"}, actor="root", reason="go").mode
+        == "schedule"
+    )

@@ -33,12 +33,7 @@ class ReferenceFilter(django_filters.CharFilter):
     """Joins, and asks no query of its own. A name of none of ``among`` is an error, not an empty list."""
 
     def __init__(
-        self,
-        *args: Any,
-        relation: str,
-        by: str,
-        among: Callable[[Access], QuerySet[Any]] | None = None,
-        **kwargs: Any,
+        self, *args: Any, relation: str, by: str, among: Callable[[Access], QuerySet[Any]] | None = None, **kwargs: Any
     ) -> None:
         super().__init__(*args, **kwargs)
         text = f"Id or {'user name' if by == 'username' else by} of the {relation.replace('_', ' ')}."

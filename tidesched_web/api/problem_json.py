@@ -6,13 +6,7 @@ from http import HTTPStatus
 from typing import Any
 
 from django.conf import settings
-from django.core.exceptions import (
-    BadRequest,
-    PermissionDenied,
-    RequestDataTooBig,
-    TooManyFieldsSent,
-    TooManyFilesSent,
-)
+from django.core.exceptions import BadRequest, PermissionDenied, RequestDataTooBig, TooManyFieldsSent, TooManyFilesSent
 from django.db import DatabaseError, InterfaceError, OperationalError
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from django.http.multipartparser import MultiPartParserError
@@ -151,7 +145,7 @@ _OF_PARTS = {
     "Request max total header size exceeded.": (
         "what a part of it says of itself, such as the name of a field or of a file, may have "
         f"{MOST_OF_A_PART} bytes, and one says more."
-    ),
+    )
 }
 
 

@@ -15,13 +15,7 @@ from django.utils.translation import gettext as _
 from django.views.decorators.csrf import csrf_exempt
 
 from tidesched_web.accounts.selectors import access_of, live_token
-from tidesched_web.accounts.stream_selectors import (
-    MAY_LISTEN,
-    Caller,
-    caller_of_session,
-    caller_of_token,
-    standings,
-)
+from tidesched_web.accounts.stream_selectors import MAY_LISTEN, Caller, caller_of_session, caller_of_token, standings
 from tidesched_web.api.problem_json import answer, throttled
 from tidesched_web.api.stream_rights import OpenStream, open_streams, sight_of
 from tidesched_web.api.throttling import anonymous_waits

@@ -1,10 +1,12 @@
 """A change's forecast as rows, and what came of each: no database here.
 
 ``expects`` is what the impact said (``run``, ``grow``: a running gang has ``pods`` of its pods on nodes, ``promised``,
-``admitted``, ``reclaimed``); ``cards`` are those of the gang. ``outcome`` is ``open`` until it is known:
+``admitted``, ``reclaimed``, ``lose``: it does not get the place that it had else, ``was``); ``cards`` are those of the
+gang. ``outcome`` is ``open`` until it is known:
 
 - ``held``: it came in the time that was promised; ``session`` and ``at`` say when;
-- ``missed``: it did not, with the reason of then in ``why``; with ``at`` it came later;
+- ``missed``: it did not, with the reason of then in ``why``; with ``at`` it came later; who was to lose a place got it
+  then;
 - ``gone``: the gang left before it could be seen;
 - ``overtaken``: it cannot be judged, whatever came of it, since another change that reaches the gang was written in
   that time (``why``), no session ran, or it had come already when the change was written.
@@ -23,10 +25,11 @@ EXPECTED = {
     "gangs_run": "run",
     "gangs_promised": "promised",
     "gangs_admitted": "admitted",
+    "gangs_lose": "lose",
     "reclaimed_next": "reclaimed",
 }
-GROW = "grow"
-KINDS = ("run", GROW, "promised", "admitted", "reclaimed")
+GROW, LOSE = "grow", "lose"
+KINDS = ("run", GROW, "promised", "admitted", LOSE, "reclaimed")
 # Points of a gang's timeline that fulfil an expectation: more than what was expected fulfils it too.
 FULFILLED_BY = {
     "run": frozenset({"bound", "running"}),
@@ -47,7 +50,10 @@ def rows_of(impact: Mapping[str, Any]) -> list[Row]:
             row = {"gang": found["gang"], "queue": found["queue"], "expects": expects, "cards": cards, **start}
             if found.get("becomes") == "larger":
                 row |= {"expects": GROW, "pods": found.get("pods", 0)}
-            rows.append(row)
+            if expects == LOSE:
+                row["was"] = "run" if found["was"] == "running" else found["was"]
+            if row.get("was") != "larger":  # no timeline has a point for one pod less
+                rows.append(row)
     return rows
 
 

@@ -17,7 +17,7 @@ from tidesched_web.jobs import waiting
 from tidesched_web.jobs.models import Job, JobKind, JobState
 from tidesched_web.jobs.selectors import asked_already, newest_answer, newest_question
 from tidesched_web.scheduling import pictures
-from tidesched_web.waking import WHAT_IF_QUEUE
+from tidesched_web.waking import WHAT_IF_QUEUE, WORK_QUEUE
 
 _log = logging.getLogger(__name__)
 
@@ -49,17 +49,7 @@ def ask(
     # Who asks again before the answer is there waits for the same one.
     job = asked_already(JobKind.IMPACT, subject, access.user_id, params) if subject else None
     if job is None:
-        job = jobs.enqueue(
-            kind=JobKind.IMPACT,
-            owner=active_user(access.user_id),
-            actor=access.actor,
-            params=params,
-            cluster=cluster,
-            worker=WHAT_IF_QUEUE,
-            subject=subject,
-        )
-        if subject:
-            jobs.cancel_earlier(job)
+        job = _put(JobKind.IMPACT, cluster, params, access=access, worker=WHAT_IF_QUEUE, subject=subject)
     # The Redis of a slow day must not hold the locks of the transaction that the question may be put in.
     transaction.on_commit(lambda: pictures.note_interest(cluster.pk), robust=True)
     return job
@@ -83,20 +73,17 @@ def answer_in_time(job: Job, timeout: float = PATIENCE_SECONDS) -> dict[str, Any
     return answer_of(job)
 
 
-def impact_of_policy(
-    cluster: Cluster, text: str, *, access: Access, timeout: float = PATIENCE_SECONDS, subject: str = ""
-) -> dict[str, Any]:
-    return impact_now(cluster, (), access=access, policy_text=text, timeout=timeout, subject=subject)
+def start_day_impact(
+    cluster: Cluster, objects: Objects, *, access: Access, policy_text: str | None = None, subject: str = ""
+) -> Job:
+    params = _params(objects, policy_text)
+    return _put(JobKind.IMPACT_DAY, cluster, params, access=access, worker=WORK_QUEUE, subject=subject)
 
 
-def start_day_impact(cluster: Cluster, objects: Objects, *, access: Access, subject: str = "") -> Job:
+def _put(kind: str, cluster: Cluster, params: dict[str, Any], *, access: Access, worker: str, subject: str) -> Job:
+    owner = active_user(access.user_id)
     job = jobs.enqueue(
-        kind=JobKind.IMPACT_DAY,
-        owner=active_user(access.user_id),
-        actor=access.actor,
-        params=_params(objects, None),
-        cluster=cluster,
-        subject=subject,
+        kind=kind, owner=owner, actor=access.actor, params=params, cluster=cluster, worker=worker, subject=subject
     )
     if subject:
         jobs.cancel_earlier(job)

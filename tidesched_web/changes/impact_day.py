@@ -22,7 +22,7 @@ DAY = dt.timedelta(hours=24)
 MOST_SESSIONS = 240
 # A session stands for no more than this, where the next one is far.
 LONGEST = dt.timedelta(minutes=30)
-_LISTS = SESSION_LISTS
+NO_SESSIONS = {"unavailable": "no_sessions", "detail": "No session of the last day is kept any more."}
 # Names that are kept of each list; beyond them only the number of times counts.
 MOST_NAMES = 2000
 
@@ -52,19 +52,22 @@ class Day:
 
     def run(self) -> Row:
         if not self.state["sessions"]:
-            return {"unavailable": "no_sessions", "detail": "No session of the last day is kept any more."}
+            return NO_SESSIONS
         stored = {
             one.session_id: one for one in inputs_since(self.cluster_id, dt.datetime.fromisoformat(self.state["from"]))
         }
         ids = self.state["sessions"]
-        while self.state["next"] < len(ids):
+        while self.state["next"] < len(ids) and not self._late():
             place = self.state["next"]
             one = stored.get(ids[place])
             self.state["next"] = place + 1
-            if one is None or not self._try(one, self.state["seconds"][place]):
+            if one is None or not self._try(one, place):
                 self.state["missing"] += 1
             self.running.report(self.state["next"] / len(ids), checkpoint=self.state)
         return self._result()
+
+    def _late(self) -> bool:
+        return False
 
     def _begin(self) -> Row:
         newest = newest_input(self.cluster_id)
@@ -86,12 +89,12 @@ class Day:
             "next": 0,
             "missing": 0,
             "changed": 0,
-            "rows": {name: {} for name in _LISTS},
-            "more": dict.fromkeys(_LISTS, 0),
+            "rows": {name: {} for name in SESSION_LISTS},
+            "more": dict.fromkeys(SESSION_LISTS, 0),
             "hours": {},
         }
 
-    def _try(self, one: StoredInput, seconds: float) -> bool:
+    def _try(self, one: StoredInput, place: int) -> bool:
         try:
             picture = self.loaded.read(one)
         except BadInput:
@@ -101,15 +104,18 @@ class Day:
             return True
         lists = impact(trial)
         self.state["changed"] += any(lists.values())
-        for name in _LISTS:
+        for name in SESSION_LISTS:
             self._note(name, lists[name], one)
-        self._add_hours(trial, seconds / 3600)
+        self._add_hours(trial, self.state["seconds"][place] / 3600)
         return True
+
+    def _key(self, row: Row) -> str:
+        return row.get("gang") or f"{row['queue']} {row['resource']}"
 
     def _note(self, name: str, rows: list[Row], one: StoredInput) -> None:
         known = self.state["rows"][name]
         for row in rows:
-            key = row.get("gang") or f"{row['queue']} {row['resource']}"
+            key = self._key(row)
             if key in known:
                 known[key]["sessions"] += 1
             elif len(known) < MOST_NAMES:
@@ -126,7 +132,7 @@ class Day:
                 known[name] += milli / 1000 * hours
 
     def _result(self) -> Row:
-        rows = {name: sorted(known.values(), key=_often) for name, known in self.state["rows"].items()}
+        rows = {name: sorted(known.values(), key=often) for name, known in self.state["rows"].items()}
         return {
             "version": 2,
             **cut(rows),
@@ -148,7 +154,7 @@ class Day:
         }
 
 
-def _often(row: Row) -> tuple[int, str, str]:
+def often(row: Row) -> tuple[int, str, str]:
     return -row["sessions"], row["queue"], row.get("gang", "")
 
 

@@ -2,6 +2,7 @@ import time
 from typing import Any
 
 from tidesched_web.changes.impact_day import Day
+from tidesched_web.changes.policy_trial import PolicyTrial
 from tidesched_web.engine.edits import Edit, read_edit
 from tidesched_web.engine.flood import flood
 from tidesched_web.engine.model import BadInput, BrokenInvariant
@@ -32,8 +33,8 @@ def impact_now(running: Running) -> Row:
 
 def impact_of_a_day(running: Running) -> Row:
     try:
-        day = Day(running, _edit(running))
-        return day.run()
+        text = running.params["policy"]
+        return PolicyTrial(running, text).run() if text else Day(running, _edit(running)).run()
     except (BadInput, BrokenInvariant) as error:
         return _unavailable("bad_policy" if running.params["policy"] else "failed", str(error))
 

@@ -9,7 +9,7 @@ from tidesched_web.workloads.sight import reason_within_sight
 Row = dict[str, Any]
 
 _GAINS = {"gangs_run": ("running", "larger"), "gangs_promised": ("promised",), "gangs_admitted": ("admitted",)}
-_GANGS = (*_GAINS, "gangs_lose")
+_GANGS = (*_GAINS, "gangs_lose", "differ")
 _VICTIMS = ("reclaimed_next", "spared_next", "reclaimed_at_flood", "spared_at_flood")
 
 
@@ -29,6 +29,8 @@ def within_sight(impact: Mapping[str, Any], access: Access, cluster_id: int) -> 
         if hidden > 0:
             # Of a list that was cut it is not known whose the rest is: it counts as other tenants'.
             shown["hidden"][name] = hidden
+    if impact.get("tenants"):
+        shown["tenants"] = [row for row in impact["tenants"] if row["tenant"] in access.tenant_ids]
     if impact.get("flood"):
         shown["flood"] = {when: _flood(told, queues) for when, told in impact["flood"].items()}
     if impact.get("card_hours"):

@@ -39,8 +39,9 @@ def object_differences(
     *,
     in_use: Uses | None = None,
     hardware: Mapping[str, int] | None = None,
+    then: dt.datetime | None = None,
 ) -> list[ObjectDifference]:
-    """A queue gets its effective quota at ``now``, held within hardware and tree as the push does."""
+    """A queue gets its effective quota at ``now`` (after: ``then``), held within hardware and tree as the push does."""
     touched = set(keys)
     old_plans, new_plans = _plans(before), _plans(after)
     if any(kind_of(key) == "tide-plan" for key in touched):
@@ -56,8 +57,8 @@ def object_differences(
         }
     names = {parts_of(key)[0] for key in touched if kind_of(key) == "queue"}
     had_quota, has_quota = (
-        _effective(documents, plans, now, in_use or {}, hardware or {}) if names & tide.touched(plans) else {}
-        for documents, plans in ((before, old_plans), (after, new_plans))
+        _effective(documents, plans, at, in_use or {}, hardware or {}) if names & tide.touched(plans) else {}
+        for documents, plans, at in ((before, old_plans, now), (after, new_plans, then or now))
     )
     found = []
     for key in sorted(touched):

@@ -34,9 +34,7 @@ def found(access: Access, cluster: Cluster, text: str) -> list[Hit]:
         _rows("queue", visible_queues_of(cluster, access).filter(name__icontains=text), "name", "service_type"),
         _gangs(access, cluster, text),
         _rows(
-            "node",
-            visible_nodes(access).filter(cluster=cluster, name__icontains=text, gone_at__isnull=True),
-            "name",
+            "node", visible_nodes(access).filter(cluster=cluster, name__icontains=text, gone_at__isnull=True), "name"
         ),
         _rows("tenant", visible_tenants(access).filter(_named(text)), "slug", "", "name"),
         _rows("project", visible_projects(access).filter(_named(text)), "slug", "tenant__slug", "name"),

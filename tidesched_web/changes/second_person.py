@@ -10,12 +10,7 @@ from typing import Final
 
 from django.utils.translation import gettext as _
 
-from tidesched_web.accounts.independence_selectors import (
-    Standing,
-    approver_candidates,
-    demand_approval,
-    standings_of,
-)
+from tidesched_web.accounts.independence_selectors import Standing, approver_candidates, demand_approval, standings_of
 from tidesched_web.changes.models import QuotaChange
 from tidesched_web.common.errors import DomainError
 from tidesched_web.common.permissions import Access

@@ -13,6 +13,7 @@ from tidesched_web.clusters.kubernetes.paths import QUEUE
 from tidesched_web.clusters.kubernetes.pressure import run_all
 from tidesched_web.clusters.kubernetes.writes import ClusterWrites
 from tidesched_web.clusters.models import Cluster, ClusterMode
+from tidesched_web.quota.drift_selectors import changed_by_hand
 
 MOST: Final = 50
 # After so long no further object is asked about; an answer that is under way is waited for (the client's limit).
@@ -36,6 +37,7 @@ def server_check(cluster: Cluster, objects: Iterable[Mapping[str, Any]]) -> Row:
         outcomes = _ask(connection_of(cluster), asked)
     except UNUSABLE as error:
         return found | {"unavailable": str(error)}
+    by_hand = changed_by_hand(cluster)
     for row, outcome in zip(asked, outcomes, strict=True):
         if outcome.kind is OutcomeKind.UNREACHABLE:
             found["unavailable"] = found["unavailable"] or _slow(outcome) or outcome.message or outcome.reason
@@ -43,6 +45,9 @@ def server_check(cluster: Cluster, objects: Iterable[Mapping[str, Any]]) -> Row:
         found["checked"] += 1
         if outcome.kind is OutcomeKind.REFUSED:
             found["refused"].append({"kind": row["kind"], "name": row["name"], "detail": outcome.message})
+        elif (row["kind"], row["name"]) in by_hand:
+            text = _("It was changed by hand and is not overwritten: decide on its drift first.")
+            found["refused"].append({"kind": row["kind"], "name": row["name"], "detail": text})
     return found
 
 

@@ -8,14 +8,7 @@ from typing import Any
 
 from tidesched_web.changes.documents import MIB, RULES, SERVICE_TYPES, Fault
 from tidesched_web.changes.lending import Spare, Uses, above_text, lending
-from tidesched_web.changes.tree_document import (
-    Document,
-    Documents,
-    key_of,
-    kind_of,
-    parts_of,
-    pointer,
-)
+from tidesched_web.changes.tree_document import Document, Documents, key_of, kind_of, parts_of, pointer
 from tidesched_web.common.errors import MOST_ERRORS
 from tidesched_web.quota.tide_rules import first_breaches
 from tidesched_web.quota.tree_rules import CPU, MEMORY, ROOT, Breach, Holder, Tree, worsened

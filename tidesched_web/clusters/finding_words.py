@@ -101,10 +101,7 @@ WORDS: Mapping[str, tuple[str | Promise, str | Promise]] = {
         _("Use a name that the certificate has, or give it as the server's name for TLS."),
     ),
     "server_expired": (_("The server's certificate has ended."), _("Renew it in the cluster.")),
-    "no_tls": (
-        _("%(url)s does not speak TLS."),
-        _("Check that the port is the one of the API server (6443 or 443)."),
-    ),
+    "no_tls": (_("%(url)s does not speak TLS."), _("Check that the port is the one of the API server (6443 or 443).")),
     "tls_failed": (_("TLS with %(url)s failed."), _("Check address, port and certificates.")),
     "not_let_in": (
         _("%(url)s does not know these credentials (401): they have ended, were revoked, or are another cluster's."),

@@ -120,25 +120,6 @@ def set_connection(*, cluster: Cluster, api_url: str, token: str | None, actor: 
     return cluster
 
 
-@transaction.atomic
-def set_mode(*, cluster: Cluster, mode: str, actor: str, reason: str) -> Cluster:
-    if mode not in ClusterMode.values:
-        raise DomainError.for_field("/mode", f"Unknown mode {mode!r}. Known: {', '.join(ClusterMode.values)}.")
-    reason = need_reason(reason)
-    cluster = lock_row(Cluster, cluster.pk)
-    before = cluster.mode
-    if before == mode:
-        return cluster
-    refuse_mode(cluster=cluster, mode=mode)
-    cluster.mode = ClusterMode(mode)
-    cluster.version += 1
-    cluster.save(update_fields=["mode", "version", "updated_at"])
-    _append(
-        cluster, actor=actor, action="cluster.set_mode", reason=reason, before={"mode": before}, after={"mode": mode}
-    )
-    return cluster
-
-
 _NAME = re.compile(r"[a-z0-9]([-.a-z0-9]*[a-z0-9])?")
 _SETTINGS = (
     "name",
@@ -317,9 +298,7 @@ def ensure_card_type(
         if above is None:
             raise DomainError.for_field("/parent", f"There is no card type {parent!r} here.", code="unknown_card")
     made, created = CardType.objects.get_or_create(
-        cluster=cluster,
-        name=name,
-        defaults={"resource": resource, "kind": kind, "parent": above, "discovered": False},
+        cluster=cluster, name=name, defaults={"resource": resource, "kind": kind, "parent": above, "discovered": False}
     )
     if created:
         _append(

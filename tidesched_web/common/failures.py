@@ -51,6 +51,5 @@ def in_words(text: str) -> str:
     if text == OUT_OF_TIME:
         return _(OUT_OF_TIME)
     return _DESCRIBED.sub(
-        lambda found: _("%(what)s (reference %(reference)s)") % {"what": _WORDS[found[1]], "reference": found[2]},
-        text,
+        lambda found: _("%(what)s (reference %(reference)s)") % {"what": _WORDS[found[1]], "reference": found[2]}, text
     )

@@ -12,10 +12,7 @@ import tinycss2
 from tinycss2.ast import AtRule, Node, QualifiedRule
 
 STYLE = "@tabler/core/dist/css/tabler.min.css"
-FILES = {
-    STYLE: "tabler.min.css",
-    "plotly.js-basic-dist-min/plotly-basic.min.js": "plotly-basic.min.js",
-}
+FILES = {STYLE: "tabler.min.css", "plotly.js-basic-dist-min/plotly-basic.min.js": "plotly-basic.min.js"}
 ROOT = Path(__file__).resolve().parents[2]
 # Where the names of classes may stand.
 SOURCES = (

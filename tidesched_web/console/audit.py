@@ -164,6 +164,7 @@ def _integrity(this: Page, form: SealForm, *, status: int = 200) -> HttpResponse
     for chain in chains:
         chain["name"] = names.get(chain["chain"], _("Platform") if chain["chain"] == "platform" else chain["chain"])
         chain["state"] = _chain_state(chain["check"])
+        chain["unsigned"] = chain["head"].seq - max(chain["anchor"], chain["signed"].seq if chain["signed"] else 0)
     return this.render(
         "audit/integrity.html",
         {
@@ -200,10 +201,14 @@ def _integrity_line(chains: list[dict[str, Any]]) -> str:
         return ngettext(
             "%(n)s chain has not been verified yet.", "%(n)s chains have not been verified yet.", unknown
         ) % {"n": amounts.number(unknown)}
-    total = sum(chain["check"].checked for chain in chains)
-    return ngettext(
-        "All chains hold: %(n)s entry was verified.", "All chains hold: %(n)s entries were verified.", total
-    ) % {"n": amounts.number(total)}
+    sums = {
+        "checked": sum(chain["check"].checked for chain in chains),
+        "kept": sum(chain["kept"] for chain in chains),
+        "unsigned": sum(chain["unsigned"] for chain in chains),
+    }
+    return _(
+        "All chains hold. Verified: %(checked)s of %(kept)s entries. Newest entries, not signed yet: %(unsigned)s."
+    ) % {name: amounts.number(count) for name, count in sums.items()}
 
 
 @acts_by_post

@@ -21,6 +21,7 @@ OBJECTS: dict[str, Promise] = {
     "cluster": _("Cluster"),
     "drift": _("Drift"),
     "grant": _("Namespace grant"),
+    "gang": _("Gang"),
     "guard": _("Guard"),
     "membership": _("Membership"),
     "namespace_grant": _("Namespace grant"),
@@ -28,6 +29,7 @@ OBJECTS: dict[str, Promise] = {
     "policy_revision": _("Policy"),
     "priority_class": _("Priority class"),
     "project": _("Project"),
+    "promise": _("Promise"),
     "queue": _("Queue"),
     "quota_change": _("Change"),
     "reclaim": _("Reclaim"),
@@ -90,7 +92,6 @@ ACTS: dict[str, Promise] = {
     "set_connection": _("connection set"),
     "disconnect": _("disconnected"),
     "set_settings": _("settings set"),
-    "set_mode": _("mode set"),
     "sign_in": _("signed in"),
     "sign_in_failed": _("sign-in failed"),
     "sign_in_limited": _("sign-in refused by a limit"),
@@ -100,6 +101,7 @@ ACTS: dict[str, Promise] = {
     "update": _("changed"),
     "use_invite_link": _("first password set"),
     "use_reset_link": _("new password set by a link"),
+    "withdraw": _("withdrawn"),
 }
 # Actions of the scheduler by which gangs lose their place.
 EVICTIONS: dict[str, Promise] = {
@@ -153,6 +155,7 @@ _FIELDS: dict[str, Promise] = {
     "volcano_config_map": _("ConfigMap of Volcano's scheduler"),
     "volcano_namespace": _("namespace of Volcano"),
     "went_along": _("deleted with it"),
+    "withdrawn_until": _("not admitted before"),
 }
 
 
@@ -178,11 +181,12 @@ ACTIONS: dict[str, tuple[str, ...]] = {
     "tdm": ("decide",),
     "drift": ("adopt", "repush", "ignore"),
     "cluster": (
-        "create", "connect", "set_connection", "disconnect", "set_mode", "set_settings", "pause", "resume", "remove",
+        "create", "connect", "set_connection", "disconnect", "set_settings", "pause", "resume", "remove",
     ),
     "policy": ("set", "release"),
     "alert": ("acknowledge", "hand_back", "resolve"),
     "guard": ("release",),
+    "promise": ("withdraw",),
     "user": (
         *("create", "update", "deactivate", "activate", "invite_link", "reset_link", "use_invite_link"),
         *("use_reset_link", "sign_in", "sign_in_failed", "sign_in_limited", "sign_ins_counted", "sign_out"),

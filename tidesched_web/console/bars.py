@@ -112,7 +112,7 @@ def card_bar(
     scale = max(total + drawn, inference + training + foreign + idle, 1)
     parts = [
         ("inference", inference, _("inference")),
-        ("training", own, _("training")),
+        ("training", own, _("training on its own cards") if borrowed else _("training")),
         ("borrowed", min(borrowed, training), _("training on borrowed cards")),
         ("foreign", foreign, _("foreign")),
         ("idle", idle, _("idle")),

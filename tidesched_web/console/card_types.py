@@ -6,12 +6,7 @@ from tidesched_web.changes.card_aliases import named_anew
 from tidesched_web.clusters.models import CardType
 from tidesched_web.clusters.selectors import card_names, visible_card_types
 from tidesched_web.console.edit_pages import delete_page, edit_page, trail_of
-from tidesched_web.console.forms.catalogue import (
-    CardAliasesForm,
-    CardTypeEditForm,
-    CardTypeFilter,
-    CardTypeForm,
-)
+from tidesched_web.console.forms.catalogue import CardAliasesForm, CardTypeEditForm, CardTypeFilter, CardTypeForm
 from tidesched_web.console.forms.edit import ReasonForm
 from tidesched_web.console.intent import carried
 from tidesched_web.console.methods import takes_forms
@@ -54,12 +49,7 @@ def card_type_new(this: Page) -> HttpResponse:
         if carried(this, form, {key: document}, new=key, done=done, reason=reason):
             return redirect("console:card_types", this.cluster.slug)
     return edit_page(
-        this,
-        "card_types/edit.html",
-        form,
-        title=_("Declare a card type"),
-        submit=_("Declare it"),
-        trail=_trail(this),
+        this, "card_types/edit.html", form, title=_("Declare a card type"), submit=_("Declare it"), trail=_trail(this)
     )
 
 

@@ -1,22 +1,30 @@
+import datetime as dt
+import time
 from collections.abc import Mapping
 from typing import Any
 
 from django.http import HttpResponse
-from django.urls import reverse
 
 from tidesched_web.changes import services
 from tidesched_web.changes.impact import answer_of, start_day_impact
 from tidesched_web.changes.impact_sight import within_sight
 from tidesched_web.changes.models import QuotaChange
 from tidesched_web.changes.server_check import server_check
+from tidesched_web.changes.tide_steps import StepAhead, job_of, steps_ahead
+from tidesched_web.changes.tree_document import kind_of
 from tidesched_web.console import impact_view
-from tidesched_web.console.change_reading import answer_shown, change_of, plan_of
+from tidesched_web.console.change_reading import answer_shown, change_of, is_number, plan_of
 from tidesched_web.console.export import csv_response
-from tidesched_web.console.methods import takes_forms
+from tidesched_web.console.methods import acts_by_post, takes_forms
 from tidesched_web.console.page import Page, page
 from tidesched_web.console.rights import need_writer
+from tidesched_web.console.tide_reading import changed_figures
 from tidesched_web.jobs.models import Job, JobKind
 from tidesched_web.jobs.selectors import earlier_answer, is_answered, job_by_id, newest_about, visible_job
+from tidesched_web.quota.selectors import visible_queues_of
+
+# Seconds; so young an answer of a step is not asked for again.
+RECENT = 60
 
 
 @takes_forms
@@ -25,11 +33,13 @@ def change_impact(this: Page, pk: int) -> HttpResponse:
     found = change_of(this, pk)
     if (other := _other_revision(this, found)) is not None:
         return other
-    if this.request.method == "POST":
-        services.ask_impact(change=found, access=this.access)
     number = this.request.GET.get("job", "")
-    known = number.isascii() and number.isdigit() and len(number) < 15
-    job = visible_job(this.access, this.user, int(number)) if known else None
+    if this.request.method == "POST":
+        if is_number(number) and not services.has_aged(job_by_id(int(number))):
+            return HttpResponse(status=204)
+        services.ask_impact(change=found, access=this.access)
+        number = ""
+    job = visible_job(this.access, this.user, int(number)) if is_number(number) else None
     if job is not None and job.subject == services.subject_of(found):
         impact = within_sight(answer_of(job), this.access, this.cluster.pk)
     else:
@@ -44,10 +54,7 @@ def change_impact(this: Page, pk: int) -> HttpResponse:
             "impact": impact,
             "view": None if impact.get("unavailable") else impact_view.view_of(impact),
             **(_waiting(this, impact) if waits and impact.get("unavailable") else {}),
-            "again": f"{reverse('console:change_impact', args=[this.cluster.slug, pk])}"
-            f"?job={impact.get('job') or 0}&revision={found.revision}"
-            if waits
-            else "",
+            "waits": waits,
         },
     )
 
@@ -117,3 +124,47 @@ def _day_view(this: Page, job: Job | None) -> impact_view.ImpactView | None:
     if job is None or job.result is None or job.result.get("unavailable"):
         return None
     return impact_view.view_of(within_sight(job.result, this.access, this.cluster.pk))
+
+
+@acts_by_post
+@page()
+def change_steps(this: Page, pk: int) -> HttpResponse:
+    found = change_of(this, pk)
+    if (other := _other_revision(this, found)) is not None:
+        return other
+    opened = this.request.GET.get("since", "")
+    since = int(opened) if opened.isascii() and opened.isdigit() and len(opened) < 12 else int(time.time()) - RECENT
+    steps, waits = steps_shown(this, found) if turns_plans(found) else [], False
+    for shown in steps:
+        if shown["ahead"].differences:
+            # One question after the other: those of the page itself, and of others, are not kept waiting.
+            shown.update(_answer(this, found, shown["ahead"], since=since, asks=not waits))
+            waits = waits or shown["waits"]
+    return this.render("changes/steps.html", {"change": found, "steps": steps, "again": waits, "since": since})
+
+
+def turns_plans(change: QuotaChange) -> bool:
+    return change.state in QuotaChange.OPEN and any(kind_of(key) == "tide-plan" for key in change.edits)
+
+
+def steps_shown(this: Page, change: QuotaChange) -> list[dict[str, Any]]:
+    """The steps that turn a queue in sight."""
+    steps = steps_ahead(change, this.access)
+    seen = sorted(visible_queues_of(this.cluster, this.access).values_list("name", flat=True)) if steps else []
+    shown = []
+    for number, step in enumerate(steps, 1):
+        without, with_it = ({name: quota.get(name, {}) for name in seen} for quota in (step.without, step.with_it))
+        if figures := changed_figures(without, without, with_it):
+            shown.append({"number": number, "ahead": step, "figures": figures})
+    return shown
+
+
+def _answer(this: Page, change: QuotaChange, step: StepAhead, *, since: int, asks: bool) -> dict[str, Any]:
+    job = job_of(change, step, this.access, since=dt.datetime.fromtimestamp(since, dt.UTC), asks=asks)
+    impact = within_sight(answer_of(job), this.access, this.cluster.pk) if job else {"unavailable": "timeout"}
+    waits = impact.get("unavailable") == "timeout"
+    return {
+        "waits": waits or bool(impact.get("pending")),
+        "impact": impact,
+        "view": None if impact.get("unavailable") else impact_view.view_of(impact),
+    }

@@ -12,7 +12,6 @@ from django.utils.translation import gettext as _
 from tidesched_web.accounts.selectors import visible_tenants
 from tidesched_web.changes import services
 from tidesched_web.changes.acts import Act, agrees_by_applying, allowed_actions, refusal, require_act
-from tidesched_web.changes.ceiling_requests import NO_ROOM
 from tidesched_web.changes.forecast_selectors import forecast_of
 from tidesched_web.changes.impact import answered_about
 from tidesched_web.changes.inbox_selectors import approvers_of, tenants_of
@@ -22,19 +21,20 @@ from tidesched_web.changes.selectors import objects_of, writers_of
 from tidesched_web.common.errors import DomainError
 from tidesched_web.common.permissions import Access
 from tidesched_web.console import change_words, forecast_view, impact_view
+from tidesched_web.console.change_impact import turns_plans
 from tidesched_web.console.change_parts import FIGURES, OBJECTS, Part, part
-from tidesched_web.console.change_reading import answer_shown, change_of, plan_of
+from tidesched_web.console.change_reading import answer_shown, blocks, change_of, is_number, plan_of
 from tidesched_web.console.forms.change import ApplyForm, DecisionForm
 from tidesched_web.console.methods import acts_by_post
 from tidesched_web.console.page import Page, page
 from tidesched_web.console.rights import need_writer, writes
-from tidesched_web.console.tide_reading import edited_plans, openings, plans_in_sight
+from tidesched_web.console.tide_reading import plan_editor
 
 # What was sent for at once has an hour so near to when it was sent.
 A_MOMENT = dt.timedelta(minutes=1)
 
 
-@page(section="changes", topics="changes")
+@page(section="changes", topics="changes sessions")
 def change(this: Page, pk: int) -> HttpResponse:
     found = change_of(this, pk)
     # A page that stands open follows the change by itself; its author may look elsewhere.
@@ -93,26 +93,23 @@ def _planned(this: Page, found: QuotaChange, plan: dict[str, Any]) -> dict[str, 
     fields = part(plan.get("fields", ()), this.request.GET.get("fields", ""), size=FIGURES)
     written = part(objects, this.request.GET.get("objects", ""), size=OBJECTS)
     asked = part(change_words.asked_words(plan, found.base))
-    # What is asked for may be sent while the cluster has no room for it.
-    sendable = NO_ROOM if asked else frozenset()
     asks_impact = is_open and bool(objects) and not errors
     # What its author or anybody else was answered stands there until the question of this page is.
     answered = answered_about(objects, subject=services.subject_of(found)) if asks_impact else None
-    blocks = bool(plan.get("more_errors")) or any(e["code"] not in sendable for e in plan.get("errors", ()))
     return {
         "fields": change_words.fields_of_plan(fields.rows, base=found.base, edits=found.edits),
         "field_part": fields,
         "objects": change_words.objects_of_plan(written.rows),
         "object_part": written,
         "errors": errors,
-        "blocks": is_open and blocks,
+        "blocks": is_open and blocks(plan),
         "asked": asked,
         "more_errors": plan.get("more_errors", 0) if is_open else 0,
         "warnings": _told(plan.get("warnings", ()), _error) if is_open else None,
         "stale": _still(_moved(found, plan.get("stale", ()), this.access), found, plan) if is_open else None,
         "merged": _moved(found, plan.get("merged", ()), this.access) if is_open else None,
         "asks_impact": asks_impact,
-        "openings": openings(this, found.edits) if is_open and not objects and not errors else [],
+        "turns_plans": turns_plans(found),
         "earlier": answer_shown(this, answered),
         "expected": _expected(found, plan),
         "came": _came(this, found),
@@ -136,7 +133,7 @@ def _decided(this: Page, found: QuotaChange, plan: dict[str, Any]) -> dict[str, 
         "author": author,
         "acts": [act.value for act in acts],
         "approval_refused": _approval_refused(found, this.access) if waits and Act.APPROVE not in acts else "",
-        "only_plan": _only_plan(this, found) if Act.EDIT in acts else "",
+        "only_plan": plan_editor(this, found) if Act.EDIT in acts else "",
         "approved_note": _approved_note(found, this.access, acts, due=due),
         "later": _has_hour(found),
         "undone_by": found.rolled_back_by.order_by("-id").first(),
@@ -145,11 +142,6 @@ def _decided(this: Page, found: QuotaChange, plan: dict[str, Any]) -> dict[str, 
 
 def _is_open(found: QuotaChange) -> bool:
     return found.committed_at is None and found.state in (*QuotaChange.OPEN, ChangeState.FAILED)
-
-
-def _only_plan(this: Page, found: QuotaChange) -> str:
-    names = edited_plans(found.edits)
-    return names[0] if len(names) == 1 and any(row.name == names[0] for row in plans_in_sight(this)) else ""
 
 
 def _approval_refused(found: QuotaChange, access: Access) -> str:
@@ -170,7 +162,7 @@ def _approved_note(found: QuotaChange, access: Access, acts: Sequence[Act], *, d
     if Act.APPLY not in acts:
         refused = refusal(found, access, Act.APPLY)
         return refused.message if refused is not None and writes(access) else ""
-    if not due or found.apply_at is None:
+    if not due or not _has_hour(found):
         return ""
     if agrees_by_applying(found, access):
         return _(
@@ -284,11 +276,13 @@ def _typed(this: Page, verb: str) -> dict[str, Any]:
 
 def _reviewed(this: Page) -> services.Reviewed:
     text = this.request.POST.get("revision", "")
-    if not text.isascii() or not text.isdigit() or len(text) > 9:
+    if not is_number(text):
         raise DomainError(
             "precondition_required", _("This page is out of date: look at the change again, then decide.")
         )
-    return services.Reviewed(revision=int(text))
+    # Asked once more, not for ever: in a busy cluster the answer is another one each time.
+    shown = "" if "asked_again" in this.request.POST else this.request.POST.get("seen_impact", "")
+    return services.Reviewed(revision=int(text), impact=int(shown) if is_number(shown) else None)
 
 
 def _act(this: Page, found: QuotaChange, verb: str) -> HttpResponse:

@@ -11,7 +11,7 @@ from django.utils import timezone, translation
 
 from tidesched_web.clusters.models import Cluster
 from tidesched_web.console.export import csv_response
-from tidesched_web.engine import demo
+from tidesched_web.scheduling.tide_figures_selectors import measured_since
 
 CACHE_SECONDS = 60
 
@@ -43,7 +43,7 @@ class Twin:
 
 def drawn_until(cluster: Cluster, start: dt.datetime) -> dt.datetime | None:
     """Up to when a picture from ``start`` on was drawn: what lies before the first moment of a simulated cluster."""
-    first = dt.datetime.fromtimestamp(demo.START, dt.UTC)
+    first = measured_since(cluster)
     return first if cluster.simulated and first > start else None
 
 

@@ -73,7 +73,7 @@ def _line(path: str, had: dict[str, Any], has: dict[str, Any]) -> Line:
         return Line(path, shown(had[path]), "", "removed")
     before, after = had[path], has[path]
     kind = "same" if before == after else "changed"
-    return Line(path, shown(before), shown(after), kind, _by(before, after) if kind == "changed" else "")
+    return Line(path, shown(before), shown(after), kind, moved(before, after) if kind == "changed" else "")
 
 
 def shown(value: Any) -> str:
@@ -84,9 +84,9 @@ def shown(value: Any) -> str:
     return str(value)
 
 
-def _by(before: Any, after: Any) -> str:
+def moved(before: Any, after: Any) -> str:
     numbers = all(isinstance(value, int | float) and not isinstance(value, bool) for value in (before, after))
-    if not numbers:
+    if not numbers or before == after:
         return ""
     sign = "+" if after > before else "−"
     return f"{sign}{amounts.number(abs(after - before))}"

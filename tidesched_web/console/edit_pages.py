@@ -19,14 +19,7 @@ def trail_of(this: Page, word: str, view: str) -> list[tuple[str, str]]:
 
 
 def edit_page(
-    this: Page,
-    template: str,
-    form: EditForm,
-    *,
-    title: str,
-    submit: str,
-    trail: list[tuple[str, str]],
-    **more: object,
+    this: Page, template: str, form: EditForm, *, title: str, submit: str, trail: list[tuple[str, str]], **more: object
 ) -> HttpResponse:
     with_opened(form)
     context = {"form": form, "title": title, "submit": submit, "trail": trail, "back": trail[-1][1], **more}

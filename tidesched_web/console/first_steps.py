@@ -13,12 +13,7 @@ from tidesched_web.common.sentences import listed
 from tidesched_web.console import amounts
 from tidesched_web.console.page import Page
 from tidesched_web.quota.drift_selectors import drift_look, first_refusal, has_been_pushed
-from tidesched_web.scheduling.cluster_selectors import (
-    decided_here,
-    has_sessions,
-    newest_failure,
-    open_trouble,
-)
+from tidesched_web.scheduling.cluster_selectors import decided_here, has_sessions, newest_failure, open_trouble
 
 DONE, DUE, WAITS, TROUBLE = "done", "due", "waits", "trouble"
 LOOKS: Final[dict[str, tuple[str, str, Promise]]] = {

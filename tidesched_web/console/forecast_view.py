@@ -16,6 +16,7 @@ EXPECTS: dict[str, Promise] = {
     "grow": gettext_lazy("runs with more pods"),
     "promised": gettext_lazy("gets cards that are being taken back"),
     "admitted": gettext_lazy("is admitted, and waits for cards"),
+    "lose": gettext_lazy("loses its place"),
     "reclaimed": gettext_lazy("is reclaimed"),
 }
 _LOOKS: dict[str, tuple[Promise, str, str]] = {
@@ -23,6 +24,7 @@ _LOOKS: dict[str, tuple[Promise, str, str]] = {
     "held": (gettext_lazy("came"), "circle-check", "good"),
     "missed": (gettext_lazy("did not come"), "circle-x", "failed"),
     "late": (gettext_lazy("came too late"), "clock", "failed"),
+    "kept": (gettext_lazy("kept its place"), "circle-x", "failed"),
     "gone": (gettext_lazy("left the cluster before"), "logout", "quiet"),
     "overtaken": (gettext_lazy("cannot be judged"), "arrows-exchange", "quiet"),
 }
@@ -67,7 +69,10 @@ def forecast_view(shown: ShownForecast) -> ForecastView:
 
 
 def _line(row: Mapping[str, Any]) -> Line:
-    word, icon, tone = _LOOKS["late" if row["outcome"] == "missed" and row["at"] else row["outcome"]]
+    look, late = row["outcome"], bool(row["at"])
+    if look == "missed" and (row["expects"] == "lose" or (row["expects"] == "reclaimed" and not late)):
+        look = "kept"
+    word, icon, tone = _LOOKS["late" if look == "missed" and late else look]
     why = row.get("why") or {}
     if change := (why.get("numbers") or {}).get("change"):
         text = _("change %(n)s was written meanwhile") % {"n": change}

@@ -32,6 +32,7 @@ class HolderRow:
     queue: str
     amount: str
     since: dt.datetime | None = None
+    pk: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -265,6 +266,7 @@ def _promises(gang: Gang, resource: str | None) -> list[HolderRow]:
                     row["queue"],
                     resource_words.resource_amount(resource, amount),
                     since,
+                    row["id"],
                 )
             )
     return rows

@@ -23,7 +23,9 @@ from tidesched_web.common.errors import DomainError
 from tidesched_web.common.permissions import Access
 from tidesched_web.common.sentences import listed
 from tidesched_web.console import reason_words
+from tidesched_web.console.edit_pages import edit_page, trail_of
 from tidesched_web.console.export import csv_list, plain_cards
+from tidesched_web.console.forms.edit import ReasonForm
 from tidesched_web.console.forms.filters import GangFilter
 from tidesched_web.console.gang_why import (
     RemedyLine,
@@ -38,10 +40,10 @@ from tidesched_web.console.gang_why import (
     why_sentence,
     why_title,
 )
-from tidesched_web.console.methods import acts_by_post
+from tidesched_web.console.methods import acts_by_post, takes_forms
 from tidesched_web.console.page import Page, page
 from tidesched_web.console.paging import paged
-from tidesched_web.console.rights import manages
+from tidesched_web.console.rights import manages, need_admin_of
 from tidesched_web.console.states import look
 from tidesched_web.console.stop_words import stop_words
 from tidesched_web.quota.selectors import visible_queues_of
@@ -49,6 +51,7 @@ from tidesched_web.scheduling.gang_selectors import marks_of, with_evictions, wi
 from tidesched_web.scheduling.holds import sending_stop
 from tidesched_web.scheduling.remedy_asking import ask
 from tidesched_web.scheduling.selectors import reclaims_of_gang
+from tidesched_web.scheduling.services import holds_unused_promise, withdraw_promise
 from tidesched_web.workloads.models import Gang
 from tidesched_web.workloads.reason_figures import AsOf, as_of, of_all, with_figures
 from tidesched_web.workloads.remedies import remedy_of
@@ -169,6 +172,11 @@ def gangs(this: Page) -> HttpResponse:
         row.has_namesake = len(namespaces[row.name]) > 1
         if held_back(row, stop) or (row.needs and row.reason_code):
             row.title, row.why = why_title(row, stop), why_sentence(this.access, row, stop)
+            row.brief = (
+                ""
+                if held_back(row, stop)
+                else reason_words.reason_brief(row.reason_code, shown_numbers(this.access, row)[0])
+            )
             row.helps = None if held_back(row, stop) else remedy_line(row, seen)
         row.marks = marks_of(row)
     counts = found.rows[0].reason_counts if found.rows else []
@@ -271,6 +279,8 @@ def gang(this: Page, pk: int) -> HttpResponse:
             "spared": spared_until is not None and spared_until > this.cluster.clock(),
             "waits_since_submitted": _at_once(found),
             "manages": own_queue and found.queue is not None and manages(this.access, found.queue.tenant_id),
+            "withdrawable": this.cluster.evicts and holds_unused_promise(found) and sending_stop(this.cluster) is None,
+            "withdrawn": found.withdrawn_until is not None and found.withdrawn_until > this.cluster.clock(),
             "kubectl": f"kubectl -n {found.namespace} describe podgroups.scheduling.volcano.sh {found.name}",
             "manifest": pod_group_yaml(found.manifest, phase=found.phase),
         },
@@ -396,6 +406,27 @@ def _draft(this: Page, gang: Gang, remedy: dict[str, Any]) -> QuotaChange:
         messages.info(this.request, said % {"names": names})
     reason = _("So that %(gang)s need not wait.") % {"gang": gang.key}
     return changes.draft(cluster=this.cluster, edits=edits, access=this.access, reason=reason, once=True)
+
+
+@takes_forms
+@page(section="gangs")
+def withdraw(this: Page, pk: int) -> HttpResponse:
+    found = _gang(this, pk)
+    need_admin_of(this, found.queue.tenant_id if found.queue else None)
+    form = ReasonForm(this.request.POST or None)
+    posted = this.request.method == "POST" and form.is_valid()
+    if posted and form.saved(
+        withdraw_promise,
+        gang=found,
+        reason=form.cleaned_data["reason"],
+        actor=this.access.actor,
+        stopped=sending_stop(this.cluster) is not None,
+    ):
+        messages.success(this.request, _("The promise is withdrawn: the next session frees its quota."))
+        return redirect("console:gang", this.cluster.slug, found.pk)
+    title, submit = _("Withdraw the promise of %(gang)s?") % {"gang": found.key}, _("Withdraw the promise")
+    trail = [*trail_of(this, _("Gangs"), "gangs"), (found.key, reverse("console:gang", args=[this.cluster.slug, pk]))]
+    return edit_page(this, "gangs/withdraw.html", form, title=title, submit=submit, trail=trail, gang=found)
 
 
 @page()

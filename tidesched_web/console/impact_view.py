@@ -1,7 +1,9 @@
+import datetime as dt
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from django.utils.dateparse import parse_datetime
 from django.utils.functional import Promise
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
@@ -35,7 +37,6 @@ class Section:
     more: list[Entry]
     count: int
     hidden: int
-    empty: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,50 +56,21 @@ class ImpactView:
     sections: list[Section]
     pending: bool
     stale: bool
+    at: dt.datetime | None = None
     hours: list[HoursRow] = field(default_factory=list)
     flood_unknown: bool = False
 
 
-_TITLES: dict[str, tuple[str | Promise, str, str, str | Promise]] = {
-    "gangs_run": (
-        gettext_lazy("Would run at once"),
-        "player-play",
-        "good",
-        gettext_lazy("No waiting gang would run at once."),
-    ),
-    "gangs_promised": (gettext_lazy("Would get cards that are being taken back"), "hourglass", "admitted", ""),
-    "gangs_admitted": (gettext_lazy("Would be admitted, and wait for cards"), "door-enter", "waiting", ""),
-    "gangs_lose": (
-        gettext_lazy("Would lose their place"),
-        "alert-triangle",
-        "reclaimed",
-        gettext_lazy("No gang would lose its place."),
-    ),
-    "queues_over": (
-        gettext_lazy("Queues above their new quota"),
-        "stack-2",
-        "waiting",
-        gettext_lazy("No queue uses more than its new quota."),
-    ),
-    "reclaimed_next": (
-        gettext_lazy("Reclaimed at the next session"),
-        "arrow-back-up",
-        "reclaimed",
-        gettext_lazy("No running gang would be reclaimed now."),
-    ),
-    "reclaimed_at_flood": (
-        gettext_lazy("Reclaimed when inference uses its full quota"),
-        "ripple",
-        "reclaimed",
-        gettext_lazy("Inference at its full quota would reclaim no other gang than today."),
-    ),
-    "spared_next": (gettext_lazy("No longer reclaimed now"), "shield-check", "good", ""),
-    "spared_at_flood": (
-        gettext_lazy("No longer reclaimed when inference uses its full quota"),
-        "shield-check",
-        "good",
-        "",
-    ),
+_TITLES: dict[str, tuple[str | Promise, str, str]] = {
+    "gangs_run": (gettext_lazy("Would run at once"), "player-play", "good"),
+    "gangs_promised": (gettext_lazy("Would get cards that are being taken back"), "hourglass", "admitted"),
+    "gangs_admitted": (gettext_lazy("Would be admitted, and wait for cards"), "door-enter", "waiting"),
+    "gangs_lose": (gettext_lazy("Would lose their place"), "alert-triangle", "reclaimed"),
+    "queues_over": (gettext_lazy("Queues above their new quota"), "stack-2", "waiting"),
+    "reclaimed_next": (gettext_lazy("Reclaimed at the next session"), "arrow-back-up", "reclaimed"),
+    "reclaimed_at_flood": (gettext_lazy("Reclaimed when inference uses its full quota"), "ripple", "reclaimed"),
+    "spared_next": (gettext_lazy("No longer reclaimed now"), "shield-check", "good"),
+    "spared_at_flood": (gettext_lazy("No longer reclaimed when inference uses its full quota"), "shield-check", "good"),
 }
 _BECOMES = {
     "running": gettext_lazy("runs"),
@@ -118,21 +90,18 @@ _WAS = {
 def view_of(impact: Row) -> ImpactView:
     counts, hidden = impact.get("counts", {}), impact.get("hidden", {})
     pending = set(impact.get("pending", ()))
-    floods = not ("flood" in pending or "sessions" in impact or impact.get("flood_unavailable"))
     sections = []
-    for key, (title, icon, tone, empty) in _TITLES.items():
+    for key, (title, icon, tone) in _TITLES.items():
         rows = impact.get(key) or []
         count = counts.get(key, len(rows))
-        if (not count and not empty) or (key == "reclaimed_at_flood" and not floods):
-            continue
-        entries = [_entry(key, row) for row in rows]
-        sections.append(
-            Section(key, str(title), icon, tone, entries[:ROWS], entries[ROWS:], count, hidden.get(key, 0), str(empty))
-        )
+        if count:
+            entries = [_entry(key, row) for row in rows]
+            sections.append(
+                Section(key, str(title), icon, tone, entries[:ROWS], entries[ROWS:], count, hidden.get(key, 0))
+            )
     unknown = bool(impact.get("flood_unavailable"))
-    return ImpactView(
-        _line(counts, impact), sections, bool(pending), bool(impact.get("stale")), _hours(impact), unknown
-    )
+    at, stale = parse_datetime(impact.get("at") or ""), bool(impact.get("stale"))
+    return ImpactView(_line(counts, impact), sections, bool(pending), stale, at, _hours(impact), unknown)
 
 
 def _line(counts: Mapping[str, int], impact: Row) -> str:
@@ -146,6 +115,8 @@ def _line(counts: Mapping[str, int], impact: Row) -> str:
     if loses := counts.get("gangs_lose", 0):
         text = ngettext("%(n)s gang would lose its place", "%(n)s gangs would lose their place", loses)
         parts.append(text % {"n": amounts.number(loses)})
+    elif parts and not counts.get("reclaimed_next"):
+        parts.append(_("No gang would lose its place"))
     if taken := counts.get("reclaimed_next", 0):
         parts.append(
             ngettext("%(n)s would be reclaimed", "%(n)s would be reclaimed", taken) % {"n": amounts.number(taken)}

@@ -11,6 +11,7 @@ from tidesched_web.console import amounts, impact_view
 from tidesched_web.console.methods import acts_by_post
 from tidesched_web.console.page import Page, page
 from tidesched_web.console.paging import paged
+from tidesched_web.console.policy_trial import trial_shown
 from tidesched_web.jobs import services
 from tidesched_web.jobs.models import OPEN_JOB_STATES, Job, JobKind
 from tidesched_web.jobs.selectors import visible_job, visible_jobs
@@ -39,12 +40,14 @@ def job(this: Page, pk: int) -> HttpResponse:
     result = result_within_sight(found, this.access)
     impact = found.kind in (JobKind.IMPACT, JobKind.IMPACT_DAY) and result is not None and this.current is not None
     shown = impact and result is not None and not result.get("unavailable")
+    trial = trial_shown(result) if shown and result is not None else None
     return this.render(
         "jobs/job.html",
         {
             "job": found,
             "log": [(line["at"], _(line["text"]) % line["values"]) for line in found.log],
-            "view": impact_view.view_of(result) if shown and result is not None else None,
+            "trial": trial,
+            "view": impact_view.view_of(result) if shown and not trial and result is not None else None,
             "unavailable": result.get("detail") or result.get("unavailable") if impact and result and not shown else "",
         },
     )

@@ -145,8 +145,7 @@ def member_remove(this: Page, tenant: str, pk: int) -> HttpResponse:
         services.remove_membership, membership=found, **form.values(), actor=this.access.actor
     ):
         messages.success(
-            this.request,
-            _("%(user)s no longer belongs to %(tenant)s.") % {"user": found.user, "tenant": found.tenant},
+            this.request, _("%(user)s no longer belongs to %(tenant)s.") % {"user": found.user, "tenant": found.tenant}
         )
         return redirect("console:members", found.tenant.slug)
     title = _("Take %(user)s out of %(tenant)s?") % {"user": found.user, "tenant": found.tenant}

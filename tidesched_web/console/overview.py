@@ -14,12 +14,13 @@ from tidesched_web.common.card_names import card_label
 from tidesched_web.common.physical import is_part
 from tidesched_web.console import bars, reason_words
 from tidesched_web.console.chart import Chart, Twin, answer, drawn_until
+from tidesched_web.console.cluster_banners import cluster_banners
 from tidesched_web.console.figures import base
 from tidesched_web.console.figures import tide as tide_figure
 from tidesched_web.console.figures.tide_rows import TideRow, rows
 from tidesched_web.console.first_steps import first_steps
 from tidesched_web.console.page import Page, page
-from tidesched_web.console.tide_figures import peak_line, sentence, shown
+from tidesched_web.console.tide_figures import sentence, shown
 from tidesched_web.scheduling.holds import sending_stop
 from tidesched_web.scheduling.models import TidePoint
 from tidesched_web.scheduling.selectors import newest_reclaims, tide_points
@@ -69,10 +70,15 @@ def overview(this: Page) -> HttpResponse:
         line = _("No gang of your tenants waits.")
     taken = newest_reclaims(this.access, cluster, ROWS)
     now = cluster.clock()
+    # Of `clusters_now`.
+    banners, more = cluster_banners(this), cluster.alert_banners - len(cluster.alert_rows)  # type: ignore[attr-defined]
     return this.render(
         "overview/overview.html",
         {
             "rows": cards,
+            "banners": banners,
+            "more_alerts": more,
+            "more_banners": len(banners) - 1 + more,
             "figures": shown(
                 found,
                 gangs=total,
@@ -82,7 +88,6 @@ def overview(this: Page) -> HttpResponse:
                 whole=this.access.everything,
             ),
             "tide_line": sentence(found, now),
-            "peak_line": peak_line(found),
             "steps": first_steps(this),
             "ran": ran,
             "waiting": waiting.gangs,

@@ -92,6 +92,30 @@ def _sign_in_first(request: HttpRequest) -> HttpResponse:
     return redirect_to_login(request.get_full_path(), resolve_url(settings.LOGIN_URL))
 
 
+def _page_of(request: HttpRequest, user: User, slug: str | None, *, section: str = "", topics: str = "") -> Page:
+    live_after = live.place_now()  # before anything is read: what changes later is sent to the page
+    access = access_of(user)
+    clusters = clusters_of_frame(access) if request.method == "GET" else clusters_now(access)
+    this = Page(request, user, access, clusters, section=section, topics=topics, live_after=live_after)
+    if slug is not None:
+        this.current = next((cluster for cluster in clusters if cluster.slug == slug), None)
+    elif clusters:
+        last = request.COOKIES.get("cluster")
+        this.current = next((cluster for cluster in clusters if cluster.slug == last), clusters[0])
+    return this
+
+
+def refused(request: HttpRequest, template: str, context: dict[str, Any], *, status: int) -> HttpResponse:
+    """A page that says no: a reader keeps the navigation, a stranger stands at the door."""
+    user = getattr(request, "user", None)
+    if not isinstance(user, User) or user.must_change_password:
+        return render(request, template, {"layout": "layouts/door.html", **context}, status=status)
+    slug = request.resolver_match.kwargs.get("slug") if request.resolver_match else None
+    this = _page_of(request, user, slug)
+    this.current = this.current or next(iter(this.clusters), None)
+    return this.render(template, context, status=status)
+
+
 def page(*, section: str = "", topics: str = "") -> Callable[[View], View]:
     """A view for signed-in readers: it gets a `Page`. A `slug` in the address names its cluster, else it is a 404."""
 
@@ -100,18 +124,9 @@ def page(*, section: str = "", topics: str = "") -> Callable[[View], View]:
         def answer(request: HttpRequest, slug: str | None = None, **arguments: Any) -> HttpResponse:
             if not request.user.is_authenticated:
                 return _sign_in_first(request)
-            live_after = live.place_now()  # before anything is read: what changes later is sent to the page
-            user = request.user
-            access = access_of(user)
-            clusters = clusters_of_frame(access) if request.method == "GET" else clusters_now(access)
-            this = Page(request, user, access, clusters, section=section, topics=topics, live_after=live_after)
-            if slug is not None:
-                this.current = next((cluster for cluster in clusters if cluster.slug == slug), None)
-                if this.current is None:
-                    raise Http404
-            elif clusters:
-                last = request.COOKIES.get("cluster")
-                this.current = next((cluster for cluster in clusters if cluster.slug == last), clusters[0])
+            this = _page_of(request, request.user, slug, section=section, topics=topics)
+            if slug is not None and this.current is None:
+                raise Http404
             response = view(this, **arguments)
             if slug is not None and request.COOKIES.get("cluster") != slug:
                 response.set_cookie("cluster", slug, max_age=365 * 24 * 3600, samesite="Lax", httponly=True)

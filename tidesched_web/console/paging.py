@@ -50,9 +50,7 @@ def part_of(rows: Sequence[Any], cursor: str, *, size: int = LISTED) -> Paged:
     place = place if place < len(rows) else 0
     last = place + size
     return Paged(
-        list(rows[place:last]),
-        str(last) if last < len(rows) else "",
-        str(max(0, place - size)) if place else "",
+        list(rows[place:last]), str(last) if last < len(rows) else "", str(max(0, place - size)) if place else ""
     )
 
 

@@ -1,4 +1,3 @@
-from http import HTTPStatus
 from typing import Any
 
 from django import forms
@@ -18,10 +17,13 @@ from tidesched_web.console.forms.edit import EditForm, ReasonForm, reason_field
 from tidesched_web.console.methods import acts_by_post, takes_forms
 from tidesched_web.console.page import Page, page
 from tidesched_web.console.paging import paged
-from tidesched_web.console.policy_words import left_out, policy_words
+from tidesched_web.console.policy_trial import told
+from tidesched_web.console.policy_words import policy_words, turned
 from tidesched_web.console.rights import need_administrator
 from tidesched_web.engine.demo import FOUNDING_POLICY
 from tidesched_web.engine.policy_check import policy_findings
+from tidesched_web.jobs.models import JobKind
+from tidesched_web.jobs.selectors import newest_about
 
 CHECK, APPLY = "check", "apply"
 MOST = 200_000
@@ -32,15 +34,7 @@ class PolicyForm(EditForm):
         label="volcano-scheduler.conf",
         max_length=MOST,
         strip=False,
-        widget=forms.Textarea(
-            attrs={
-                "rows": 24,
-                "class": "form-control code",
-                "spellcheck": "false",
-                "autocomplete": "off",
-                "wrap": "off",
-            }
-        ),
+        widget=forms.Textarea(attrs={"rows": 24, "class": "form-control code", "wrap": "off", "spellcheck": "false"}),
         help_text=gettext_lazy("Actions in order, and tiers of plugins with their arguments, in Volcano's own format."),
     )
     reason = reason_field(required=False)
@@ -73,13 +67,13 @@ def policy(this: Page) -> HttpResponse:
     checked: dict[str, Any] = {}
     if this.request.method == "POST":
         need_administrator(this)
-        if form.is_valid():
-            values = dict(form.cleaned_data)  # a refusal takes its field out of the form's own
-            if values["act"] == APPLY and _applied(this, form):
-                return redirect("console:policy", cluster.slug)
-            checked = _checked(this, values["text"], ruling, ask=form.refused_as == HTTPStatus.OK)
-    elif this.access.administers:
-        impact.warm(cluster.pk)
+        valid = form.is_valid()
+        values = dict(form.cleaned_data) if form.is_bound else {}  # a refusal takes its field out of the form's own
+        said = _("The policy is stored. Sessions run under it now, but send nothing until you release it.")
+        if valid and values["act"] == APPLY and _set(this, form, values["text"], said):
+            return redirect("console:policy", cluster.slug)
+        if "text" in values:
+            checked = _checked(this, values["text"], ruling, ask=valid and values["act"] != APPLY)
     findings = checked.get("findings", policy_findings(ruling.text) if ruling else [])
     return this.render(
         "policy/policy.html",
@@ -90,41 +84,35 @@ def policy(this: Page) -> HttpResponse:
             "checked": checked,
             "findings": findings,
             "words": policy_words(ruling.text) if ruling else None,
-            "errors": sum(finding["severity"] == "error" for finding in findings),
             "history": len(revisions) == 20,
         },
         status=form.refused_as,
     )
 
 
-def _applied(this: Page, form: PolicyForm) -> bool:
-    values = form.cleaned_data
-    done = form.saved(
-        services.set_policy,
-        cluster=this.cluster,
-        text=values["text"],
-        reason=values["reason"].strip(),
-        version=values["version"],
-        actor=this.access.actor,
-    )
+def _set(this: Page, form: EditForm, text: str, said: str) -> bool:
+    reason, version = form.cleaned_data["reason"].strip(), form.cleaned_data["version"]
+    given = {"cluster": this.cluster, "text": text, "reason": reason, "version": version, "actor": this.access.actor}
+    done = form.saved(services.set_policy, **given)
     if done:
-        text = _("The policy is stored. Sessions run under it now, but send nothing until you release it.")
-        messages.success(this.request, text)
+        messages.success(this.request, said)
     return done
 
 
 def _checked(this: Page, text: str, ruling: PolicyRevision | None, *, ask: bool) -> dict[str, Any]:
-    """The impact is a question to a worker: a text that was refused (``ask`` is false) puts none."""
+    """The trial is a question to a worker: a text that was not applied (``ask`` is false) puts none."""
     findings = policy_findings(text)
     broken = any(finding["severity"] == "error" for finding in findings)
     lines = text_lines(ruling.text if ruling else "", text)
     found: dict[str, Any] = {"findings": findings, "lines": lines, "broken": broken, "same": not lines and not broken}
-    found["left_out"] = left_out(ruling.text, text) if ruling else []
-    if lines and not broken and ask:
-        found["impact"] = impact.impact_of_policy(
-            this.cluster, text, access=this.access, subject=f"policy:{this.cluster.pk}:{this.user.pk}"
-        )
-    return found
+    if not lines or broken:
+        return found
+    subject = f"policy:{this.cluster.pk}:{this.user.pk}"
+    if ask:
+        impact.start_day_impact(this.cluster, (), access=this.access, policy_text=text, subject=subject)
+    job = newest_about(this.access, this.user, subject, JobKind.IMPACT_DAY)
+    known = told(job) if job is not None and job.params["policy"] == text else {}
+    return {**found, "turn": turned(ruling.text if ruling else "", text), **known}
 
 
 def _revision(this: Page, number: int) -> PolicyRevision:
@@ -168,18 +156,9 @@ def policy_roll_back(this: Page, number: int) -> HttpResponse:
     revisions = _revisions(this)
     newest = revisions[0]
     form = ReasonForm(this.request.POST or None, initial={"version": newest.number})
-    if this.request.method == "POST" and form.is_valid():
-        values = form.cleaned_data
-        if form.saved(
-            services.set_policy,
-            cluster=this.cluster,
-            text=found.text,
-            reason=values["reason"],
-            version=values["version"],
-            actor=this.access.actor,
-        ):
-            messages.success(this.request, _("Revision %(number)s is back.") % {"number": found.number})
-            return redirect("console:policy", this.cluster.slug)
+    said = _("Revision %(number)s is back.") % {"number": found.number}
+    if this.request.method == "POST" and form.is_valid() and _set(this, form, found.text, said):
+        return redirect("console:policy", this.cluster.slug)
     ruling = newest_usable(revisions)
     return edit_page(
         this,

@@ -1,5 +1,6 @@
 from collections.abc import Collection
 from dataclasses import dataclass
+from itertools import chain
 from typing import Final
 
 from django.utils.functional import Promise
@@ -54,7 +55,7 @@ PLUGINS: Final[dict[str, Promise]] = {
     "usage": _("keeps off nodes that are loaded, whatever was requested there"),
 }
 
-# What sessions do no more without any of these actions.
+# What ends without any of these; of other plugins, what they do is what ends.
 WITHOUT: Final[dict[tuple[str, ...], Promise]] = {
     ("enqueue",): _("every gang counts as admitted at once"),
     ("elect",): _("no gang that has waited long is chosen for nodes to be kept any more"),
@@ -64,6 +65,7 @@ WITHOUT: Final[dict[tuple[str, ...], Promise]] = {
     ("preempt", "gangpreempt"): _("nothing is evicted by priority inside a queue any more"),
     ("reclaim", "gangreclaim"): _("nothing is taken back between queues any more"),
     ("shuffle",): _("nothing is evicted any more because plugins want it placed elsewhere"),
+    ("gang",): _("gangs are no longer started whole: single pods may start"),
 }
 
 
@@ -97,16 +99,21 @@ def policy_words(text: str) -> PolicyWords | None:
     )
 
 
-def left_out(before: str, after: str) -> list[Named]:
-    had, has = outline(before), outline(after)
-    if had is None or has is None:
-        return []
-    gone = [name for name in had.actions if name not in has.actions]
-    return [Named(name, _meaning(name, has.actions)) for name in dict.fromkeys(gone)]
+def turned(before: str, after: str) -> list[tuple[str, list[Named]]]:
+    had, has = _named(before), _named(after)
+    ends = [Named(name, _meaning(name, has)) for name in had if name not in has]
+    begins = [Named(name, (ACTIONS | PLUGINS).get(name, "")) for name in has if name not in had]
+    return [(gettext("What ends"), ends), (gettext("What begins"), begins)]
+
+
+def _named(text: str) -> dict[str, None]:
+    """Its actions and plugins, each once and in their order."""
+    found = outline(text)
+    return dict.fromkeys((*found.actions, *chain(*found.tiers))) if found else {}
 
 
 def _meaning(gone: str, stay: Collection[str]) -> Promise | str:
     alike = next((names for names in WITHOUT if gone in names), (gone,))
     if others := [name for name in alike if name in stay]:
         return gettext("%(action)s stays for the same") % {"action": others[0]}
-    return WITHOUT.get(alike, "")
+    return WITHOUT.get(alike, PLUGINS.get(gone, ""))

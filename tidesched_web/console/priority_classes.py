@@ -3,12 +3,7 @@ from django.shortcuts import get_object_or_404, redirect
 from django.utils.translation import gettext as _
 
 from tidesched_web.console.edit_pages import delete_page, edit_page, trail_of
-from tidesched_web.console.forms.catalogue import (
-    NameFilter,
-    PriorityClassEditForm,
-    PriorityClassForm,
-    ReplaceClassForm,
-)
+from tidesched_web.console.forms.catalogue import NameFilter, PriorityClassEditForm, PriorityClassForm, ReplaceClassForm
 from tidesched_web.console.forms.edit import ReasonForm
 from tidesched_web.console.intent import carried
 from tidesched_web.console.methods import acts_by_post, takes_forms
@@ -81,11 +76,7 @@ def priority_class_new(this: Page) -> HttpResponse:
 @page(section="priority_classes")
 def priority_class_edit(this: Page, name: str) -> HttpResponse:
     found = _class(this, name)
-    start = {
-        "description": found.description,
-        "global_default": found.global_default,
-        "version": found.version,
-    }
+    start = {"description": found.description, "global_default": found.global_default, "version": found.version}
     form = PriorityClassEditForm(this.request.POST or None, initial=start)
     key = f"priority-class/{found.name}"
     if form.is_valid() and carried(this, form, {key: form.document()}, key=key):

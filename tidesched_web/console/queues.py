@@ -14,7 +14,7 @@ from django.utils.translation import ngettext
 from tidesched_web.common import reader_zone
 from tidesched_web.common.card_names import card_label
 from tidesched_web.common.physical import share_of_board
-from tidesched_web.console import amounts, bars, manifests, quota_fit
+from tidesched_web.console import amounts, bars, manifests
 from tidesched_web.console.chart import Chart, Twin, answer, drawn_until
 from tidesched_web.console.export import csv_list
 from tidesched_web.console.figures import base
@@ -242,7 +242,6 @@ def queue(this: Page, name: str) -> HttpResponse:
                 (promise, next((use for use in row.uses if use.card == promise.card), None))
                 for promise in unused_promises(this.cluster.pk, found.pk)
             ],
-            "fits": quota_fit.answers(found, {use.card: use.quota for use in row.uses}, this.cluster.clock()),
             "chart": _usage_chart(this, found, cards) if cards else None,
             "turns": turns_of_queue(found, this.cluster),
             "manifests": manifests.for_queue(found, cards, found.namespaces),  # type: ignore[attr-defined]  # annotated

@@ -28,6 +28,7 @@ from tidesched_web.common.spreadsheets import unguarded
 from tidesched_web.common.tables import decoded, lines_of
 from tidesched_web.console import quota_grid
 from tidesched_web.console.change_page import why_due
+from tidesched_web.console.change_reading import blocks
 from tidesched_web.console.methods import acts_by_post
 from tidesched_web.console.page import Page, page
 from tidesched_web.console.quota_editor_words import words
@@ -82,12 +83,7 @@ def editor_data(this: Page) -> HttpResponse:
             "etag": etag,
             "columns": [asdict(column) for column in found],
             "rows": quota_grid.rows(
-                documents,
-                around,
-                found,
-                own=own,
-                whole=access.everything,
-                effective=live["effective"],
+                documents, around, found, own=own, whole=access.everything, effective=live["effective"]
             ),
             "writers": _writers(this, known),
             "words": words(),
@@ -156,7 +152,8 @@ def check(this: Page) -> HttpResponse:
         errors = error.extra.get("errors") or [{"object": "", "field": "", "code": error.code, "detail": error.message}]
         return JsonResponse({"errors": errors, "more_errors": error.extra.get("more_errors", 0), "warnings": []})
     said = {name: plan[name] for name in ("errors", "more_errors", "warnings")} | {"approval": why_due(this, plan)}
-    return JsonResponse(said | {"version": plan["tree_version"]}, json_dumps_params={"default": str})
+    said |= {"version": plan["tree_version"], "blocks": blocks(plan)}
+    return JsonResponse(said, json_dumps_params={"default": str})
 
 
 @acts_by_post

@@ -333,9 +333,35 @@ _SENTENCES: dict[str, Sentences] = {
         ),
         ((), gettext_lazy("The rules let it take no cards from those who hold them.")),
     ),
-    "BackingOff": (((), gettext_lazy("It did not fit a moment ago and is tried again shortly.")),),
+    "BackingOff": (
+        ((), gettext_lazy("It did not fit, or its promise was withdrawn: it is tried again after a pause.")),
+    ),
     "PendingEvaluation": (((), gettext_lazy("The next session looks at it.")),),
 }
+
+
+# What a row of a list has room for beside the title; what is needed stands in the column before.
+_BRIEF: dict[str, str | Promise] = {
+    "ExceedsMaxQuota": "%(limit)s",
+    "GangIncomplete": gettext_lazy("%(taken)s of %(limit)s"),
+    "WaitingForQuota": gettext_lazy("%(taken)s of %(limit)s"),
+    "WaitingForResources": "−%(short)s",
+    "BehindHigherPriority": "#%(position)s",
+    **dict.fromkeys(("WaitingForCards", "Fragmented", "ReclaimForbidden"), gettext_lazy("%(free)s free")),
+}
+
+
+def reason_brief(code: str, numbers: Numbers) -> str:
+    figures = figures_of(numbers)
+    there = figures.get("free", figures.get("allocated"))
+    if code == "GangIncomplete" and there and "requested" in figures:
+        figures |= {"taken": there, "limit": figures["requested"]}
+    elif {"allocated", "inqueue"} <= figures.keys():
+        figures["taken"] = resource_amount(numbers.get("resource"), numbers["allocated"] + numbers["inqueue"])
+    try:
+        return str(_BRIEF[code]) % figures
+    except KeyError:
+        return ""
 
 
 def waiting_line(total: int, top_code: str, top_count: int) -> str:

@@ -101,6 +101,14 @@ def receipt_view(
     return ReceiptView(uses, costs, receipt.get("more_candidates"), words)
 
 
+def within_quota(receipt: Mapping[str, Any]) -> bool | None:
+    """Whether who took stays within its quota with it; None where the receipt does not hold that."""
+    own = [moment for moment in receipt.get("queues") or () if moment["queue"] == receipt.get("queue")]
+    if "gain" in (receipt.get("unknown") or ()):
+        return None
+    return all(row.within for moment in own for row in _uses(moment, {})) if own else None
+
+
 def _beside(row: CostRow, fell: Sequence[CostRow]) -> str:
     others = [one for one in fell if (row.frees or 0) >= (one.frees or 0) and None not in (one.work, row.work)]
     if row.rule == Rule.LATER_BY_NAME:

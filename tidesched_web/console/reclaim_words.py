@@ -1,9 +1,12 @@
+from collections.abc import Mapping
 from typing import Any
 
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
+from tidesched_web.common.sentences import listed
 from tidesched_web.console import amounts
+from tidesched_web.console.receipt_view import within_quota
 from tidesched_web.scheduling.models import Reclaim, ReclaimSource
 
 
@@ -21,6 +24,19 @@ def _amount(amount: dict[str, Any]) -> str:
 
 def evicted(gangs: int) -> str:
     return ngettext("%(n)s gang was evicted", "%(n)s gangs were evicted", gangs) % {"n": amounts.number(gangs)}
+
+
+def took(receipt: Mapping[str, Any]) -> str:
+    """One reclaim in a row of the audit log: "8 × H200 from tune-a, within quota"."""
+    gangs = [str(victim["gang"]).rpartition("/")[2] for victim in receipt.get("victims") or ()]
+    named = listed(gangs[:2]) if len(gangs) < 3 else f"{listed(gangs[:2])} +{len(gangs) - 2}"
+    facts = {"cards": _amount(receipt.get("freed") or {}), "gangs": named}
+    match within_quota(receipt):
+        case True:
+            return _("%(cards)s from %(gangs)s, within quota") % facts
+        case False:
+            return _("%(cards)s from %(gangs)s, above its quota") % facts
+    return _("%(cards)s from %(gangs)s") % facts
 
 
 def said_of(row: Reclaim) -> str:

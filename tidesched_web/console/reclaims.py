@@ -30,12 +30,12 @@ from tidesched_web.console.forms.bounded import BoundedFilterForm
 from tidesched_web.console.forms.filters import card_choices, some_or_any
 from tidesched_web.console.page import Page, page
 from tidesched_web.console.paging import paged
-from tidesched_web.console.receipt_view import receipt_view
+from tidesched_web.console.receipt_view import receipt_view, within_quota
 from tidesched_web.console.reclaim_words import cards_of, evicted, is_hidden, said_of
 from tidesched_web.scheduling import reclaim_selectors as sides
 from tidesched_web.scheduling.gang_selectors import marks_of_reclaim
 from tidesched_web.scheduling.models import Reclaim, ReclaimMaker, ReclaimSource, ReclaimState
-from tidesched_web.scheduling.reclaim_history_selectors import day_of, pictured_since, taken_by_hour
+from tidesched_web.scheduling.reclaim_history_selectors import Chosen, day_of, pictured_since, taken_by_hour
 from tidesched_web.scheduling.reclaim_selectors import filter_choices
 from tidesched_web.scheduling.selectors import (
     OthersAndOwn,
@@ -43,6 +43,7 @@ from tidesched_web.scheduling.selectors import (
     others_and_own,
     own_queue_ids,
     reclaims_with_victims,
+    visible_reclaims,
 )
 from tidesched_web.scheduling.sight import hide_other_side, receipt_within_sight
 
@@ -138,7 +139,7 @@ def _others(cluster: Cluster) -> OthersAndOwn | None:
 @page(section="reclaims", topics="sessions reclaims")
 def reclaims(this: Page) -> HttpResponse:
     cluster = this.cluster
-    form = ReclaimFilter(this.request.GET, this.access, *filter_choices(this.access, cluster))
+    form = _filter(this)
     rows = form.apply(reclaims_with_victims(this.access).filter(cluster=cluster))
     if this.request.GET.get("format") == "csv":
         return _export(this, rows.select_related("queue__tenant").order_by("-id"))
@@ -158,12 +159,26 @@ def reclaims(this: Page) -> HttpResponse:
                 key="reclaimed",
                 question=_("Which cards were taken back, and when?"),
                 url=reverse("console:reclaims_taken", args=[cluster.slug]),
+                query=form.asked(),
                 size="short",
                 empty=_nothing(this),
             ),
             "others": _others(cluster) if this.access.everything else None,
         },
     )
+
+
+def _filter(this: Page) -> ReclaimFilter:
+    return ReclaimFilter(this.request.GET, this.access, *filter_choices(this.access, this.cluster))
+
+
+def _pictured(this: Page) -> Chosen:
+    """The pictures show what the list does, as far as it is of their day."""
+    form = _filter(this)
+    if not form.chips():
+        return None
+    rows = form.apply(visible_reclaims(this.access).filter(cluster=this.cluster, at__gte=pictured_since(this.cluster)))
+    return list(rows.order_by().values_list("pk", flat=True))
 
 
 def _nothing(this: Page) -> str:
@@ -177,7 +192,7 @@ def _nothing(this: Page) -> str:
 @page()
 def taken(this: Page) -> HttpResponse:
     cluster, since = this.cluster, pictured_since(this.cluster)
-    rows = taken_by_hour(this.access, cluster, since)
+    rows = taken_by_hour(this.access, cluster, since, _pictured(this))
     hours = reclaims_figure.hours_from(since, cluster.clock())
 
     def twin() -> Twin:
@@ -187,7 +202,7 @@ def taken(this: Page) -> HttpResponse:
         return Twin(f"reclaimed-{cluster.slug}", [reader_zone.head(_("hour")), *names], lines)
 
     whose = "all" if this.access.everything else ",".join(map(str, sorted(this.access.tenant_ids)))
-    key = f"reclaimed:{cluster.pk}:{cluster.session_id}:{whose}"  # type: ignore[attr-defined]
+    key = f"reclaimed:{cluster.pk}:{cluster.session_id}:{whose}:{_filter(this).asked()}"  # type: ignore[attr-defined]
 
     def drawn(theme: str) -> go.Figure:
         return reclaims_figure.figure(hours, rows, theme, cards_as_found(cluster))
@@ -197,7 +212,7 @@ def taken(this: Page) -> HttpResponse:
 
 @page()
 def day(this: Page) -> HttpResponse:
-    found = day_of(this.access, this.cluster)
+    found = day_of(this.access, this.cluster, _pictured(this))
     return this.render(
         "reclaims/day.html",
         {
@@ -310,6 +325,7 @@ def balance(reclaim: Reclaim) -> list[Balance]:
 @page(section="reclaims", topics="sessions reclaims")
 def reclaim(this: Page, pk: int) -> HttpResponse:
     row = get_object_or_404(reclaims_with_victims(this.access).defer(None), cluster=this.cluster, pk=pk)
+    within = within_quota({**row.receipt, "queue": row.queue_name})
     _redact(this, row)
     own_queues = None if this.access.everything else own_queue_ids(this.access)
     made_it = own_queues is None or row.queue_id in own_queues
@@ -338,6 +354,7 @@ def reclaim(this: Page, pk: int) -> HttpResponse:
             ),
             "decisions": decisions,
             "redacted": not this.access.everything,
+            "within": within,
             # Gone where its segment was exported and dropped.
             "audited": row.audit_entry_id is not None and has_entry(this.access, row.audit_entry_id),
             "observed": row.source == ReclaimSource.OBSERVED,

@@ -154,11 +154,7 @@ def session(this: Page, number: int) -> HttpResponse:
             "error": found.error if this.access.everything else "",
             "total_ms": total_ms(found),
             "steps": [
-                (
-                    step,
-                    value,
-                    bars.amount_bar("plain", value, longest, f"{step}: {amounts.duration(value / 1000)}"),
-                )
+                (step, value, bars.amount_bar("plain", value, longest, f"{step}: {amounts.duration(value / 1000)}"))
                 for step, value in ((timings_figure.step_word(name), value) for name, value in steps.items())
             ],
             "parts": [(step.removeprefix(PARTS), value) for step, value in parts.items()],
@@ -184,7 +180,8 @@ def _waited(this: Page, found: Session) -> list[dict[str, Any]]:
         own: bool = gang.own_queue  # type: ignore[attr-defined]
         numbers = reason_words.own_numbers(this.access, detail.get("numbers")) if own else {}
         said = reason_words.reason_detail(detail["code"], detail.get("message", ""))
-        why = said or reason_words.reason_sentence(detail["code"], numbers)
-        since = dt.datetime.fromisoformat(step["at"])
-        lines.append({"gang": gang, "title": reason_words.reason_title(detail["code"]), "why": why, "since": since})
+        title, since = reason_words.reason_title(detail["code"]), dt.datetime.fromisoformat(step["at"])
+        # What was written down are the figures of the session in which the reason began.
+        why = said or (reason_words.reason_sentence(detail["code"], numbers) if since >= found.now else title)
+        lines.append({"gang": gang, "title": title, "why": why, "since": since})
     return lines

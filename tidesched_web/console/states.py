@@ -123,10 +123,7 @@ _ALERT = {
     AlertSeverity.WARNING: ("alert-triangle", "waiting"),
     AlertSeverity.CRITICAL: ("alert-circle", "failed"),
 }
-_SERVICE = {
-    ServiceType.INFERENCE: ("bolt", "inference"),
-    ServiceType.TRAINING: ("barbell", "training"),
-}
+_SERVICE = {ServiceType.INFERENCE: ("bolt", "inference"), ServiceType.TRAINING: ("barbell", "training")}
 _STEP = {
     GangEventKind.SUBMITTED: ("box", "quiet"),
     GangEventKind.REASON: ("hourglass", "waiting"),
@@ -186,10 +183,7 @@ _ADOPTION: dict[str, Look] = {
     "stays": Look(_("Stays"), "lock", "good"),
     "same": Look(_("Same"), "minus", "quiet"),
 }
-_PLAN: dict[str, Look] = {
-    "on": Look(_("On"), "player-play", "good"),
-    "off": Look(_("Off"), "player-pause", "quiet"),
-}
+_PLAN: dict[str, Look] = {"on": Look(_("On"), "player-play", "good"), "off": Look(_("Off"), "player-pause", "quiet")}
 _DIFFERENCE: dict[str, Look] = {
     "added": Look(_("Added"), "circle-plus", "good"),
     "removed": Look(_("Removed"), "trash", "reclaimed"),

@@ -103,11 +103,7 @@ def _verdict(parts: Sequence[Part]) -> tuple[str, str, str]:
 
 def _versions() -> list[tuple[str, str]]:
     database = divmod(getattr(connection, "pg_version", 0), 10_000)
-    return [
-        ("TideSched", settings.VERSION),
-        ("PostgreSQL", "{}.{}".format(*database)),
-        alive.store(),
-    ]
+    return [("TideSched", settings.VERSION), ("PostgreSQL", "{}.{}".format(*database)), alive.store()]
 
 
 def _process(one: alive.Heard) -> dict[str, object]:

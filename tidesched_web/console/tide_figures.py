@@ -5,10 +5,9 @@ from dataclasses import dataclass
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
-from tidesched_web.common import reader_zone
 from tidesched_web.console import amounts
 from tidesched_web.scheduling.models import Reclaim
-from tidesched_web.scheduling.tide_figures_selectors import Figures, Moment
+from tidesched_web.scheduling.tide_figures_selectors import DAY, Figures, Moment
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,12 +38,12 @@ def shown(
         words = ngettext("%(n)s gang lost its cards", "%(n)s gangs lost their cards", fell)
         explained = words % {"n": amounts.number(fell)}
         figures.append(Figure(_("Last reclaim"), "", explained=explained, view="reclaims", moment=reclaims[0].at))
-    if turn := found.turn():
-        flood, at = turn
-        title = _("Until inference peaks") if flood else _("Until the next low of inference")
-        explained = _("a peak came at that hour yesterday") if flood else _("a low came at that hour yesterday")
-        wait = amounts.duration(max(0.0, (at - now).total_seconds()))
-        figures.append(Figure(title, wait, explained=explained))
+    if turns := found.turns():
+        # Use that rises has its peak before it, whatever the last days did at this hour.
+        peak = found.direction == 1 if found.direction else turns.get(True, now + DAY) < turns.get(False, now + DAY)
+        if at := turns.get(peak):
+            title = _("Until inference peaks") if peak else _("Until the next low of inference")
+            figures.append(Figure(title, _wait(at, now), explained=_("by the mean of the last days")))
     return figures
 
 
@@ -90,37 +89,20 @@ def _figures_now(now: Moment, earlier: Moment | None, *, gangs: int, stopped: bo
     ]
 
 
+def _wait(at: dt.datetime, now: dt.datetime) -> str:
+    return amounts.duration(max(0.0, (at - now).total_seconds()))
+
+
 def sentence(found: Figures, now: dt.datetime) -> str:
-    if found.now is None:
+    turns = sorted(found.turns().items(), key=lambda turn: turn[1])
+    if found.now is None or (found.direction is None and not turns):
         return ""
-    lent = amounts.number(round(found.now.lent))
-    turn = found.turn()
-    if turn is None:
-        if len(found.inference) < 2:
-            return ""
-        return _("No tide is recorded yet for a whole day, or the day was even; cards lent to training: %(lent)s.") % {
-            "lent": lent
-        }
-    flood, at = turn
-    facts = {"lent": lent, "wait": amounts.duration(max(0.0, (at - now).total_seconds()))}
-    if flood:
-        return _("The tide comes in: inference peaks in %(wait)s, as it did yesterday; cards lent: %(lent)s.") % facts
-    return (
-        _("The tide goes out: the next low of inference is in %(wait)s, as it was yesterday; cards lent: %(lent)s.")
-        % facts
-    )
-
-
-def peak_line(found: Figures) -> str:
-    peak = found.last_peak()
-    if peak is None or found.now is None:
-        return ""
-    at, height = peak
-    return _("Last peak of inference: about %(cards)s of %(total)s physical cards, at %(at)s.") % {
-        "cards": amounts.number(round(height)),
-        "total": amounts.number(round(found.now.total)),
-        "at": reader_zone.named(at),
-    }
+    goes = (_("Inference is steady"), _("Inference rises"), _("Inference falls"))
+    said = [_("Inference") if found.direction is None else goes[found.direction]]
+    for peak, at in turns:
+        words = _("its next peak is in %(wait)s") if peak else _("its next low is in %(wait)s")
+        said.append(words % {"wait": _wait(at, now)})
+    return " · ".join([*said, _("cards lent to training: %(lent)s") % {"lent": amounts.number(round(found.now.lent))}])
 
 
 def _trend(now: float, earlier: float | None, unit: Callable[[int], str] | None = None) -> str:

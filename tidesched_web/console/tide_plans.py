@@ -4,9 +4,10 @@ from operator import attrgetter
 from typing import Any
 
 from django import forms
+from django.contrib import messages
 from django.db.models import QuerySet
 from django.http import Http404, HttpResponse, QueryDict
-from django.shortcuts import render
+from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.utils import timezone
 from django.utils.translation import gettext as _
@@ -14,7 +15,7 @@ from django.utils.translation import gettext_lazy, ngettext
 
 from tidesched_web.changes import services as changes
 from tidesched_web.changes.models import QuotaChange
-from tidesched_web.changes.tree_document import key_of
+from tidesched_web.changes.tree_document import key_of, kind_of, parts_of
 from tidesched_web.clusters.selectors import card_names, ruling_policy
 from tidesched_web.common.card_names import card_label
 from tidesched_web.common.errors import DomainError
@@ -32,13 +33,14 @@ from tidesched_web.console.methods import acts_by_post, takes_forms
 from tidesched_web.console.page import Page, page
 from tidesched_web.console.paging import paged
 from tidesched_web.console.quota_at import next_changes, plans_on
-from tidesched_web.console.tide_acts import say_and_lead_on
+from tidesched_web.console.quota_editor import draft_of
 from tidesched_web.console.tide_now import queues_now
 from tidesched_web.console.tide_reading import (
     changed_figures,
     need_plan_writer,
     others_on,
     overlaps_in_sight,
+    patched,
     plan_named,
     plans_in_sight,
     queues_in_sight,
@@ -267,26 +269,41 @@ def edit(this: Page, name: str) -> HttpResponse:
 
 
 def _editor(this: Page, row: TidePlan | None) -> HttpResponse:
+    draft = draft_of(this, this.request.GET.get("change"))
+    opened = _opened(this, row, draft)
     if this.request.method != "POST":
-        zone = this.cluster.time_zone or timezone.get_current_timezone_name()
-        form = PlanForm.of(row.name, document_of(row), row.version) if row else PlanForm.empty(zone)
-        return _show_editor(this, row, form)
+        return _show_editor(this, row, opened)
     form = PlanForm.read(this.request.POST)
     if row is not None:
         form.name = row.name
     act = this.request.POST.get("act", "")
     if act and form.act(act):
         return _show_editor(this, row, form)
-    change = _save(this, row, form)
+    if row is not None and draft is None and tide_document.canonical(form.document())[0] == document_of(row):
+        messages.info(this.request, _("Nothing was changed: it says so already."))
+        return redirect("console:tide_plan", this.cluster.slug, row.name)
+    change = _drafted(this, row, form, draft)
     if change is None:
         return _show_editor(this, row, form, status=412 if form.meanwhile else 400)
-    return say_and_lead_on(this, change, "console:tide_plan", form.name)
+    return redirect("console:change", this.cluster.slug, change.pk)
 
 
-def _save(this: Page, row: TidePlan | None, form: PlanForm) -> QuotaChange | None:
+def _opened(this: Page, row: TidePlan | None, draft: QuotaChange | None) -> PlanForm:
+    document = document_of(row) if row else {}
+    if draft is not None:
+        key, patch = next(iter(draft.edits.items())) if len(draft.edits) == 1 else ("", None)
+        if patch is None or kind_of(key) != "tide-plan" or (row and key != key_of("tide-plan", row.name)):
+            raise Http404
+        form = PlanForm.of(parts_of(key)[0], patched(document, patch), row.version if row else 0)
+        form.revision = draft.revision
+        return form
+    if row is None:
+        return PlanForm.empty(this.cluster.time_zone or timezone.get_current_timezone_name())
+    return PlanForm.of(row.name, document, row.version)
+
+
+def _drafted(this: Page, row: TidePlan | None, form: PlanForm, draft: QuotaChange | None) -> QuotaChange | None:
     document = form.document()
-    if not form.reason:
-        form.field_errors["reason"] = _("Say why: the reason goes into the audit log.")
     if row is None and any(each.name == form.name for each in plans_in_sight(this)):
         form.field_errors["name"] = _("There is a plan of this name already.")
     if not form.name or "/" in form.name:
@@ -302,12 +319,16 @@ def _save(this: Page, row: TidePlan | None, form: PlanForm) -> QuotaChange | Non
     left = {day: None for day in (row.exceptions if row else {}) if day not in document["exceptions"]}
     edits = {key: document | {"exceptions": document["exceptions"] | left}}
     versions = {key: form.version} if row is not None else None
+    sent: dict[str, Any] = {"edits": edits, "access": this.access}
     try:
-        return changes.carry_out(
-            cluster=this.cluster, edits=edits, access=this.access, reason=form.reason, versions=versions
-        )
+        if draft is None:
+            return changes.draft(cluster=this.cluster, versions=versions, sound=True, once=True, **sent)
+        if errors := changes.check(cluster=this.cluster, **sent)["errors"]:
+            raise DomainError("invalid", "", {"errors": errors})
+        seen = changes.Reviewed(revision=form.revision)
+        return changes.edit_draft(change=draft, seen=seen, **sent)
     except DomainError as error:
-        if error.code == "stale" and row is not None:
+        if error.code == "stale" and row is not None and draft is None:
             rest_on(row, form, error.message)
         else:
             form.refuse(error.extra.get("errors", ()), error.message)

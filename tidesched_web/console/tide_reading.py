@@ -1,25 +1,19 @@
-import datetime as dt
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from django.core.exceptions import PermissionDenied
 from django.http import Http404
+from django.urls import reverse
+from django.utils.translation import gettext as _
 
-from tidesched_web.changes.tree_document import key_of, kind_of, parts_of
+from tidesched_web.changes.models import QuotaChange
+from tidesched_web.changes.tree_document import kind_of, parts_of
 from tidesched_web.console.page import Page
 from tidesched_web.quota import tide, tide_document
 from tidesched_web.quota.models import Queue, TidePlan
-from tidesched_web.quota.selectors import card_quota_of, visible_queues_of, with_card_quota
+from tidesched_web.quota.selectors import visible_queues_of, with_card_quota
 from tidesched_web.quota.tide_overlaps import Overlap, overlaps_of
-from tidesched_web.quota.tide_selectors import (
-    document_of,
-    layers_in_sight,
-    visible_queue_names,
-    visible_tide_plans,
-)
-
-# So many steps ahead are looked at for one that makes another figure.
-MOST_STEPS = 8
+from tidesched_web.quota.tide_selectors import document_of, layers_in_sight, visible_queue_names, visible_tide_plans
 
 
 def plans_in_sight(this: Page) -> list[TidePlan]:
@@ -63,14 +57,12 @@ def need_plan_writer(this: Page) -> None:
         raise PermissionDenied
 
 
-def changed_figures(
-    base: tide.Quota, now: tide.Quota, then: tide.Quota, also: Collection[tuple[str, str]] = ()
-) -> list[dict[str, Any]]:
+def changed_figures(base: tide.Quota, now: tide.Quota, then: tide.Quota) -> list[dict[str, Any]]:
     return [
         {"queue": queue, "card": card, "base": cards.get(card, 0), "now": before, "then": after}
         for queue, cards in base.items()
         for card in sorted({*now[queue], *then[queue]})
-        if (before := now[queue].get(card, 0)) != (after := then[queue].get(card, 0)) or (queue, card) in also
+        if (before := now[queue].get(card, 0)) != (after := then[queue].get(card, 0))
     ]
 
 
@@ -83,39 +75,19 @@ def open_figures(own: tide.Plan, open_now: tide.Open) -> set[tuple[str, str]]:
     }
 
 
-def edited_plans(edits: Mapping[str, Any]) -> list[str]:
-    names = [parts_of(key)[0] for key in edits if kind_of(key) == "tide-plan"]
-    return names if len(names) == len(edits) else []
+def plan_editor(this: Page, change: QuotaChange) -> tuple[str, str] | None:
+    """Where a change of one plan alone is edited further, and the word for it."""
+    if len(change.edits) != 1 or kind_of(key := next(iter(change.edits))) != "tide-plan":
+        return None
+    (name,), slug = parts_of(key), this.cluster.slug
+    if change.edits[key] is None:
+        return reverse("console:tide_plan", args=[slug, name]), _("Go to the plan")
+    there = any(row.name == name for row in plans_in_sight(this))
+    view, more = ("console:tide_plan_edit", [name]) if there else ("console:tide_plan_new", [])
+    return f"{reverse(view, args=[slug, *more])}?change={change.pk}", _("Go on editing")
 
 
-def openings(this: Page, edits: Mapping[str, Any]) -> list[dict[str, Any]]:
-    if not edited_plans(edits):
-        return []
-    found = []
-    rows = {row.name: document_of(row) for row in plans_in_sight(this)}
-    after = dict(rows)
-    for name in edited_plans(edits):
-        patch = edits[key_of("tide-plan", name)]
-        after.pop(name, None)
-        if patch is not None:
-            exceptions = {**rows.get(name, {}).get("exceptions", {}), **patch.get("exceptions", {})}
-            kept = {day: counts for day, counts in exceptions.items() if counts is not None}
-            after[name] = tide_document.canonical({**rows.get(name, {}), **patch, "exceptions": kept})[0]
-    without, with_it = tide.enabled_plans(rows), tide.enabled_plans(after)
-    base = {queue.name: card_quota_of(queue) for queue in queues_in_sight(this)} if without != with_it else {}
-    for name in edited_plans(edits) if base else ():
-        own = [plan for plan in (*without, *with_it) if plan.name == name]
-        at: dt.datetime | None = this.cluster.clock()
-        for _step in range(MOST_STEPS):
-            at = tide.next_change(own, at) if at else None
-            if at is None:
-                break
-            figures = changed_figures(
-                base,
-                tide.with_layers(base, without, tide.open_layers(without, at)),
-                tide.with_layers(base, with_it, tide.open_layers(with_it, at)),
-            )
-            if figures:
-                found.append({"plan": name, "at": at, "figures": figures})
-                break
-    return found
+def patched(document: Mapping[str, Any], patch: Mapping[str, Any]) -> dict[str, Any]:
+    exceptions = {**document.get("exceptions", {}), **patch.get("exceptions", {})}
+    kept = {day: counts for day, counts in exceptions.items() if counts is not None}
+    return tide_document.canonical({**document, **patch, "exceptions": kept})[0]

@@ -77,12 +77,7 @@ def impact(trial: Trial) -> Row:
     if trial.same:
         return {name: [] for name in SESSION_LISTS}
     reclaimed, spared = victims_differ(trial.before, trial.after)
-    return {
-        **_gangs(trial),
-        "queues_over": _queues_over(trial),
-        "reclaimed_next": reclaimed,
-        "spared_next": spared,
-    }
+    return {**_gangs(trial), "queues_over": _queues_over(trial), "reclaimed_next": reclaimed, "spared_next": spared}
 
 
 def cut(lists: Mapping[str, list[Row]]) -> Row:

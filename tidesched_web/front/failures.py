@@ -11,6 +11,7 @@ from redis import RedisError
 from tidesched_web.api import problem_json
 from tidesched_web.common import request_context
 from tidesched_web.common.errors import DomainError
+from tidesched_web.console.page import refused
 
 
 def _for_api(request: HttpRequest) -> bool:
@@ -35,13 +36,13 @@ def permission_denied(request: HttpRequest, exception: Exception) -> HttpRespons
     if _for_api(request):
         text = str(exception) or "You may not do this."
         return problem_json.answer(DomainError("permission_denied", text), request)
-    return render(request, "403.html", {"limit": getattr(exception, "limit", None)}, status=403)
+    return refused(request, "403.html", {"limit": getattr(exception, "limit", None)}, status=403)
 
 
 def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:  # noqa: ARG001  # Django gives it
     if _for_api(request):
         return problem_json.unknown_address(request)
-    return render(request, "404.html", status=404)
+    return refused(request, "404.html", {}, status=404)
 
 
 def server_error(request: HttpRequest) -> HttpResponse:

@@ -1,3 +1,4 @@
+import datetime as dt
 from typing import Any
 
 from django.db import connection
@@ -67,6 +68,10 @@ def newest_question(kind: str, subject: str, params: dict[str, Any]) -> Job | No
     """The newest job about this subject, of any person, if it is the same question."""
     found = Job.objects.filter(kind=kind, subject=subject).order_by("-id").first()
     return found if found is not None and found.params == params else None
+
+
+def newest_since(kind: str, subject: str, since: dt.datetime) -> Job | None:
+    return Job.objects.filter(kind=kind, subject=subject, created_at__gte=since).order_by("-id").first()
 
 
 def earlier_answer(pk: int) -> Job | None:

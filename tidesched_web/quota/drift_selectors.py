@@ -8,7 +8,16 @@ from tidesched_web.clusters.selectors import visible_clusters
 from tidesched_web.common.permissions import Access
 from tidesched_web.quota.drift_fields import Fields, fields_of
 from tidesched_web.quota.manifest import class_manifest, queue_manifest
-from tidesched_web.quota.models import Drift, DriftEnd, DriftLook, DriftState, PriorityClass, PushedObject, Queue
+from tidesched_web.quota.models import (
+    Drift,
+    DriftEnd,
+    DriftLook,
+    DriftState,
+    DriftWhat,
+    PriorityClass,
+    PushedObject,
+    Queue,
+)
 from tidesched_web.quota.push_selectors import limited_cards
 from tidesched_web.quota.selectors import queue_grants, visible_queues, with_card_quota
 from tidesched_web.quota.tide_selectors import effective_now
@@ -24,6 +33,12 @@ def visible_drift(access: Access) -> QuerySet[Drift]:
 
 def open_drift(access: Access, cluster: Cluster) -> QuerySet[Drift]:
     return visible_drift(access).filter(cluster=cluster).exclude(state=DriftState.RESOLVED)
+
+
+def changed_by_hand(cluster: Cluster) -> set[tuple[str, str]]:
+    """Kinds and names of what a push leaves alone until a person has decided on it."""
+    rows = Drift.objects.filter(cluster=cluster, what=DriftWhat.CHANGED, asked="").exclude(state=DriftState.RESOLVED)
+    return set(rows.values_list("kind", "name"))
 
 
 def drift_counts(access: Access, cluster: Cluster) -> dict[str, int]:

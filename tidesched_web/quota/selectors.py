@@ -66,6 +66,11 @@ def visible_queues_of(cluster: Cluster, access: Access) -> QuerySet[Queue]:
     return queues if access.everything else queues.filter(tenant_id__in=access.tenant_ids)
 
 
+def tenants_of_queues(cluster_id: int) -> dict[str, tuple[int | None, str | None]]:
+    rows = Queue.objects.filter(cluster_id=cluster_id).values_list("name", "tenant_id", "tenant__name")
+    return {queue: (tenant, name) for queue, tenant, name in rows}
+
+
 def visible_priority_classes(access: Access) -> QuerySet[PriorityClass]:
     return PriorityClass.objects.filter(cluster__in=visible_clusters(access)).select_related("cluster")
 

@@ -92,11 +92,7 @@ class _Asked:
 
 
 def effective_by_name(
-    cluster: Cluster,
-    plans: list[tide.Plan],
-    base: tide.Quota,
-    *,
-    now: dt.datetime | None = None,
+    cluster: Cluster, plans: list[tide.Plan], base: tide.Quota, *, now: dt.datetime | None = None
 ) -> dict[str, dict[str, int]]:
     return _effective([_Asked(cluster, plans, base, now or cluster.clock())])[cluster.pk]
 

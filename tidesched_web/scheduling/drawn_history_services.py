@@ -15,14 +15,7 @@ from tidesched_web.common import partitions
 from tidesched_web.common.locking import require_transaction
 from tidesched_web.engine import demo
 from tidesched_web.quota.models import CardQuota
-from tidesched_web.scheduling.models import (
-    Reclaim,
-    ReclaimMaker,
-    ReclaimState,
-    ReclaimVictim,
-    Session,
-    SessionState,
-)
+from tidesched_web.scheduling.models import Reclaim, ReclaimMaker, ReclaimState, ReclaimVictim, Session, SessionState
 
 DAYS, SMALL_DAYS = 90, 2
 # Hours are kept for as long as the demand of an hour of the week is read from, days for all of the time.

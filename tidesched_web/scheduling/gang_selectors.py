@@ -79,6 +79,7 @@ class UnusedPromise:
     gangs: int
     since: dt.datetime
     oldest: str
+    oldest_id: int
 
 
 def _promised() -> QuerySet[Gang]:
@@ -91,13 +92,13 @@ def unused_promises(cluster_id: int, queue_id: int | None = None) -> list[Unused
     if queue_id is not None:
         rows = rows.filter(queue_id=queue_id)
     found: dict[tuple[int, str], UnusedPromise] = {}
-    fields = ("queue_id", "queue_name", "namespace", "name", "cards", "admitted_at")
-    for pk, queue, namespace, name, cards, since in rows.order_by("admitted_at", "pk").values_list(*fields):
+    fields = ("pk", "queue_id", "queue_name", "namespace", "name", "cards", "admitted_at")
+    for gang, pk, queue, namespace, name, cards, since in rows.order_by("admitted_at", "pk").values_list(*fields):
         for names, count in cards.items():
             card = first_of(names)
             known = found.get((pk, card))
             if known is None:
-                found[pk, card] = UnusedPromise(pk, queue, card, count, 1, since, f"{namespace}/{name}")
+                found[pk, card] = UnusedPromise(pk, queue, card, count, 1, since, f"{namespace}/{name}", gang)
             else:
                 found[pk, card] = replace(known, promised=known.promised + count, gangs=known.gangs + 1)
     return list(found.values())

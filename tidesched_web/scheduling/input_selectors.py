@@ -2,7 +2,7 @@ import datetime as dt
 from typing import Any
 
 import msgspec
-from django.db.models import QuerySet
+from django.db.models import Q, QuerySet
 
 from tidesched_web.clusters.models import Cluster, PolicyRevision
 from tidesched_web.scheduling.models import SessionInput
@@ -10,6 +10,9 @@ from tidesched_web.scheduling.models import SessionInput
 _FIELDS = (
     "id", "base_id", "session_id", "session__number", "session__now", "session__started_at", "session__policy_id",
 )  # fmt: skip
+# Sessions that decided something: they took cards back, or else gave or promised a place.
+TOOK = Q(session__counts__evictions__gt=0)
+PLACED = ~TOOK & (Q(session__counts__binds__gt=0) | Q(session__counts__pipelined__gt=0))
 
 
 class StoredInput(msgspec.Struct, frozen=True):
@@ -39,8 +42,9 @@ def input_of_session(cluster_id: int, session_id: int) -> StoredInput | None:
     return StoredInput(*row) if row is not None else None
 
 
-def inputs_since(cluster_id: int, since: dt.datetime) -> list[StoredInput]:
-    return [StoredInput(*row) for row in _usable(cluster_id).filter(session__now__gte=since).order_by("id")]
+def inputs_since(cluster_id: int, since: dt.datetime, which: Q | None = None) -> list[StoredInput]:
+    rows = _usable(cluster_id).filter(which or Q(), session__now__gte=since)
+    return [StoredInput(*row) for row in rows.order_by("id")]
 
 
 def input_bytes(input_id: int) -> tuple[str, bytes, bytes] | None:

@@ -13,13 +13,15 @@ from tidesched_web.common.physical import is_part, share_of_board
 
 PICTURED = dt.timedelta(hours=24)
 MOST_PAIRS = 60
+# Ids of the reclaims that are asked for; None = all.
+Chosen = list[int] | None
 
 _BY_HOUR = """
 SELECT date_trunc('hour', r.at) AS hour, c.key AS card, sum(c.value::float) AS cards
 FROM scheduling_reclaim r
 JOIN scheduling_reclaimvictim v ON v.reclaim_id = r.id
 CROSS JOIN LATERAL jsonb_each_text(v.cards) c
-WHERE r.cluster_id = %(cluster)s AND r.at >= %(since)s AND r.state <> 'cancelled' AND {own_loss}
+WHERE r.cluster_id = %(cluster)s AND r.at >= %(since)s AND r.state <> 'cancelled' AND {chosen} AND {own_loss}
 GROUP BY 1, 2 ORDER BY 1, 2
 """
 _PAIRS = """
@@ -30,7 +32,7 @@ WITH losses AS (
     FROM scheduling_reclaim r
     JOIN scheduling_reclaimvictim v ON v.reclaim_id = r.id
     LEFT JOIN quota_queue g ON g.id = r.queue_id
-    WHERE r.cluster_id = %(cluster)s AND r.at >= %(since)s AND r.state <> 'cancelled' AND {own_loss}
+    WHERE r.cluster_id = %(cluster)s AND r.at >= %(since)s AND r.state <> 'cancelled' AND {chosen} AND {own_loss}
 ), by_card AS (
     SELECT loser, gainer, service, c.key AS card, sum(c.value::float) AS cards
     FROM losses CROSS JOIN LATERAL jsonb_each_text(losses.cards) c GROUP BY 1, 2, 3, 4
@@ -52,7 +54,8 @@ SELECT count(*), count(*) FILTER (WHERE r.running_at IS NOT NULL),
            ) AS following
        ) <= 2)
 FROM scheduling_reclaim r
-WHERE r.cluster_id = %(cluster)s AND r.at >= %(since)s AND r.source = 'own' AND r.state <> 'cancelled' AND {own_gain}
+WHERE r.cluster_id = %(cluster)s AND r.at >= %(since)s AND r.source = 'own' AND r.state <> 'cancelled' AND {chosen}
+  AND {own_gain}
 """
 
 
@@ -108,14 +111,16 @@ def pictured_since(cluster: Cluster) -> dt.datetime:
     return (cluster.clock() - PICTURED).replace(minute=0, second=0, microsecond=0)
 
 
-def taken_by_hour(access: Access, cluster: Cluster, since: dt.datetime) -> list[tuple[dt.datetime, str, float]]:
-    return [(hour, card, cards) for hour, card, cards in _rows(_BY_HOUR, access, cluster, since)]
+def taken_by_hour(
+    access: Access, cluster: Cluster, since: dt.datetime, chosen: Chosen
+) -> list[tuple[dt.datetime, str, float]]:
+    return [(hour, card, cards) for hour, card, cards in _rows(_BY_HOUR, access, cluster, since, chosen)]
 
 
-def day_of(access: Access, cluster: Cluster) -> Day:
+def day_of(access: Access, cluster: Cluster, chosen: Chosen) -> Day:
     since = pictured_since(cluster)
-    pairs = sorted(map(_pair, _rows(_PAIRS, access, cluster, since)), key=lambda pair: -pair.cards)
-    ((gains, ran, promptly),) = _rows(_PROMPTLY, access, cluster, since)
+    pairs = sorted(map(_pair, _rows(_PAIRS, access, cluster, since, chosen)), key=lambda pair: -pair.cards)
+    ((gains, ran, promptly),) = _rows(_PROMPTLY, access, cluster, since, chosen)
     by_loser: dict[str, list[Pair]] = {}
     for pair in pairs:
         by_loser.setdefault(pair.loser, []).append(pair)
@@ -154,14 +159,16 @@ def _pair(row: tuple[Any, ...]) -> Pair:
     )
 
 
-def _rows(sql: str, access: Access, cluster: Cluster, since: dt.datetime) -> list[tuple[Any, ...]]:
+def _rows(sql: str, access: Access, cluster: Cluster, since: dt.datetime, chosen: Chosen) -> list[tuple[Any, ...]]:
     own = "{row}.queue_id IN (SELECT id FROM quota_queue WHERE tenant_id = ANY(%(tenants)s))"
     loss, gain = ("TRUE", "TRUE") if access.everything else (own.format(row="v"), own.format(row="r"))
     values: dict[str, Any] = {
         "cluster": cluster.pk,
         "since": since,
         "tenants": list(access.tenant_ids),
+        "chosen": chosen,
     }
+    sql = sql.replace("{chosen}", "TRUE" if chosen is None else "r.id = ANY(%(chosen)s)")
     with connection.cursor() as cursor:
         cursor.execute(sql.replace("{own_loss}", loss).replace("{own_gain}", gain), values)
         return cursor.fetchall()

@@ -13,6 +13,7 @@ from tidesched_web.scheduling.models import Alert, AlertSeverity
 from tidesched_web.scheduling.pipeline import requests
 from tidesched_web.scheduling.pipeline.alerts import keep_open
 from tidesched_web.waking import wake_holder
+from tidesched_web.workloads.models import Gang, GangState
 
 # A promise that has not been used for so long (by the cluster's clock) is worth a look.
 UNUSED_FOR = dt.timedelta(minutes=30)
@@ -49,6 +50,41 @@ def _watch(cluster: Cluster) -> None:
         if waiting.get((promise.queue_id, promise.card))
     }
     keep_open(cluster_id=cluster.pk, prefix="promise:", wanted=wanted, outlasts=ENDS_AFTER)
+
+
+def holds_unused_promise(gang: Gang) -> bool:
+    waits = gang.state == GangState.ADMITTED and gang.admitted_at is not None and gang.gone_at is None
+    return waits and not gang.bound and gang.reason_code != "WaitingForReclaim"
+
+
+@transaction.atomic
+def withdraw_promise(*, gang: Gang, actor: str, reason: str, stopped: bool = False) -> None:
+    """From the next session on the gang waits, and is admitted again no sooner than a promise counts as unused.
+    ``stopped``: nothing is sent to its cluster (`sending_stop`)."""
+    gang = Gang.objects.select_for_update(of=("self",)).select_related("cluster", "queue").get(pk=gang.pk)
+    if not holds_unused_promise(gang):
+        raise DomainError("conflict", f"{gang.key} holds no promise that is not used.")
+    if not gang.cluster.evicts:
+        raise DomainError("conflict", f"In mode {gang.cluster.mode} another scheduler promises quota in this cluster.")
+    if stopped:
+        raise DomainError("conflict", "Nothing is sent to the cluster now, so no promise can be withdrawn.")
+    gang.withdrawn_until = gang.cluster.clock() + UNUSED_FOR
+    gang.save(update_fields=["withdrawn_until"])
+    requests.ask(gang.cluster_id, by=f"promise withdrawn by {actor}")
+    audit.append(
+        chain=audit.cluster_chain(gang.cluster_id),
+        actor=actor,
+        action="promise.withdraw",
+        object_type="gang",
+        object_id=gang.pk,
+        object_label=gang.key,
+        cluster_id=gang.cluster_id,
+        tenant_ids=[gang.queue.tenant_id] if gang.queue and gang.queue.tenant_id else [],
+        reason=reason,
+        before={"queue": gang.queue_name, "cards": gang.cards},
+        after={"withdrawn_until": gang.withdrawn_until.isoformat()},
+    )
+    transaction.on_commit(lambda: wake_holder(gang.cluster_id), robust=True)
 
 
 @transaction.atomic

@@ -81,11 +81,7 @@ def tenant_use(
 
 
 def _summed(
-    at: dt.datetime,
-    standing: dict[tuple[int, str], tuple[int, int]],
-    services: Mapping[int, str],
-    *,
-    physical: bool,
+    at: dt.datetime, standing: dict[tuple[int, str], tuple[int, int]], services: Mapping[int, str], *, physical: bool
 ) -> TenantUse:
     held, used = 0.0, dict.fromkeys(ServiceType.values, 0.0)
     for (queue, card), (quota, allocated) in standing.items():

@@ -1,23 +1,33 @@
 """All cards are physical ones: a slice counts as the part of a board that it is."""
 
 import datetime as dt
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from statistics import fmean, linear_regression
 from typing import Any
 
 from django.db import connection
 
 from tidesched_web.clusters.models import Cluster
 from tidesched_web.common.physical import share_of_board
+from tidesched_web.engine import demo
 from tidesched_web.scheduling.models import TidePoint
 from tidesched_web.scheduling.selectors import CARDS_OF_TIDE
 
 DAY = dt.timedelta(days=1)
 STEP = dt.timedelta(minutes=30)
-# With fewer half hours of the last day it is not said when its highest and lowest were.
+# The curve of a day is the mean of so many.
+DAYS = 3
+# With fewer half hours of a day it is not said when its highest and lowest are.
 ENOUGH_STEPS = 40
 # A day whose highest and lowest are nearer than this share of the hardware has no tide.
 LEAST_RANGE = 0.08
+# Where inference goes is told by the means of ten minutes of the last hour; in an hour it moves by less than this share
+# of the hardware where it is steady.
+HOUR, TEN_MINUTES = dt.timedelta(hours=1), dt.timedelta(minutes=10)
+ENOUGH_MEANS = 3
+NOISE = 0.02
 
 _MILLI = ("total", "inference", "training", "borrowed", "foreign", "idle", "waiting")
 
@@ -28,23 +38,27 @@ WITH RECURSIVE {CARDS_OF_TIDE},
      newest AS (SELECT point.* FROM cards CROSS JOIN LATERAL (
                     SELECT * FROM scheduling_tidepoint WHERE cluster_id = %(cluster)s AND card = cards.card
                     ORDER BY at DESC, id DESC LIMIT 1) AS point),
-     earlier AS (SELECT point.* FROM cards CROSS JOIN LATERAL (
-                    SELECT * FROM scheduling_tidepoint WHERE cluster_id = %(cluster)s AND card = cards.card
-                                                         AND at <= %(now)s - make_interval(secs => %(day)s)
-                    ORDER BY at DESC, id DESC LIMIT 1) AS point),
-     day AS (SELECT card, at, inference, total - idle AS used FROM scheduling_tidepoint
-             WHERE cluster_id = %(cluster)s AND at > %(now)s - make_interval(secs => %(day)s) AND at <= %(now)s),
-     steps AS (SELECT date_bin(make_interval(secs => %(step)s), at, %(now)s) AS step, card,
-                      avg(inference)::float8 AS mean FROM day GROUP BY 1, 2),
-     halves AS (SELECT date_bin(make_interval(secs => %(step)s), at, 'epoch'::timestamptz) AS half, card,
-                       max(used) AS high, min(used) AS low FROM day GROUP BY 1, 2)
+     measured AS (SELECT point.* FROM cards CROSS JOIN LATERAL (
+                      SELECT * FROM scheduling_tidepoint WHERE cluster_id = %(cluster)s AND card = cards.card
+                      AND at > %(now)s - %(days)s * %(day)s AND at >= %(since)s AND at <= %(now)s) AS point),
+     earlier AS (SELECT DISTINCT ON (card) * FROM measured
+                 WHERE at <= %(now)s - %(day)s AND at > %(now)s - %(day)s - %(step)s ORDER BY card, at DESC, id DESC),
+     means AS (SELECT 'step' AS kind, date_bin(%(step)s, at, '2000-01-01Z') AS step, card,
+                      avg(inference)::float8 AS mean FROM measured GROUP BY 2, 3
+               UNION ALL
+               SELECT 'recent', date_bin(%(recent)s, at, %(now)s), card, avg(inference)::float8
+               FROM measured WHERE at > %(now)s - %(hour)s GROUP BY 2, 3),
+     uses AS (SELECT card, ARRAY[total - idle, floor(extract(epoch FROM at))::bigint] AS used FROM measured
+              WHERE at > %(now)s - %(day)s),
+     ranges AS (SELECT card, max(used) AS high, min(used) AS low FROM uses GROUP BY card)
 SELECT 'now', 0::float8, {_SELECTED} FROM newest
 UNION ALL
 SELECT 'earlier', 0, {_SELECTED} FROM earlier
 UNION ALL
-SELECT 'step', mean, 0, card, step, step, {", ".join("0" for _ in _MILLI)}, NULL FROM steps
+SELECT kind, mean, 0, card, step, step, {", ".join("0" for _ in _MILLI)}, NULL FROM means
 UNION ALL
-SELECT 'half', 0, 0, card, half, half, high, low, {", ".join("0" for _ in _MILLI[2:])}, NULL FROM halves
+SELECT 'range', 0, 0, card, to_timestamp(high[2]), to_timestamp(low[2]), high[1], low[1],
+       {", ".join("0" for _ in _MILLI[2:])}, NULL FROM ranges
 """  # noqa: S608 - names of columns
 
 
@@ -65,7 +79,7 @@ class Moment:
 
 @dataclass(frozen=True, slots=True)
 class DayRange:
-    """Milli-cards. Half hours are those of the clock: the same is said as long as nothing new is measured."""
+    """Milli-cards."""
 
     high: int
     high_at: dt.datetime
@@ -75,88 +89,88 @@ class DayRange:
 
 @dataclass(frozen=True, slots=True)
 class Figures:
+    """``rise``: cards of inference in an hour, where enough of the last one was measured. ``curve``: the day ahead, as
+    the last days were. What was drawn before a simulated cluster began is in neither of them."""
+
     now: Moment | None
     earlier: Moment | None
-    inference: Sequence[tuple[dt.datetime, float]] = field(default_factory=list)
     points: Sequence[TidePoint] = ()
     day: Mapping[str, DayRange] = field(default_factory=dict)
+    rise: float | None = None
+    curve: Sequence[tuple[dt.datetime, float]] = ()
 
-    def turn(self) -> tuple[bool, dt.datetime] | None:
-        """A turn is where use then moved back by `LEAST_RANGE`: a day may have more than one peak."""
-        if self.now is None or len(self.inference) < ENOUGH_STEPS:
+    @property
+    def direction(self) -> int | None:
+        """1 as it rises, -1 as it falls, 0 while it is steady."""
+        if self.now is None or self.rise is None:
             return None
-        least, steps = LEAST_RANGE * self.now.total, len(self.inference)
-        values = [value for _at, value in self.inference] * 2
+        return 0 if abs(self.rise) < NOISE * self.now.total else 1 if self.rise > 0 else -1
+
+    def turns(self) -> dict[bool, dt.datetime]:
+        """The next peak (True) and the next low; a day may have more than one peak."""
+        found: dict[bool, dt.datetime] = {}
+        for peak, place in self._turns([value for _at, value in self.curve] * 2):
+            days, step = divmod(place, len(self.curve))
+            found.setdefault(peak, self.curve[step][0] + DAY * days)
+        return found
+
+    def _turns(self, values: Sequence[float]) -> Iterator[tuple[bool, int]]:
+        """Where use had moved one way by `LEAST_RANGE`, and then moved back by as much."""
+        least = LEAST_RANGE * self.now.total if self.now else math.inf
         high = low = 0
         rises: bool | None = None
         for place, value in enumerate(values):
             high, low = (place if value > values[high] else high), (place if value < values[low] else low)
             if rises is not False and values[high] - value >= least:
                 if rises:
-                    return True, self._then(high, steps)
+                    yield True, high
                 rises, low = False, place
             elif rises is not True and value - values[low] >= least:
                 if rises is False:
-                    return False, self._then(low, steps)
+                    yield False, low
                 rises, high = True, place
-        return None
 
-    def last_peak(self) -> tuple[dt.datetime, float] | None:
-        """A peak is where use had risen by `LEAST_RANGE` and then moved back by as much, else the highest half hour."""
-        if self.now is None or len(self.inference) < ENOUGH_STEPS:
-            return None
-        values, least = [value for _at, value in self.inference], LEAST_RANGE * self.now.total
-        if max(values) - min(values) < least:
-            return None
-        peak = values.index(max(values))
-        high = low = 0
-        rises = False
-        for place, value in enumerate(values):
-            if rises:
-                high = place if value > values[high] else high
-                if values[high] - value >= least:
-                    peak, rises, low = high, False, place
-            else:
-                low = place if value < values[low] else low
-                if value - values[low] >= least:
-                    rises, high = True, place
-        return self.inference[peak]
 
-    def _then(self, place: int, steps: int) -> dt.datetime:
-        return self.inference[place % steps][0] + DAY * (1 + place // steps)
+def measured_since(cluster: Cluster) -> dt.datetime:
+    """What lies before the first moment of a simulated cluster was drawn."""
+    return dt.datetime.fromtimestamp(demo.START if cluster.simulated else 0, dt.UTC)
 
 
 def tide_figures(cluster: Cluster) -> Figures:
-    asked: dict[str, Any] = {
-        "cluster": cluster.pk,
-        "now": cluster.clock(),
-        "day": DAY.total_seconds(),
-        "step": STEP.total_seconds(),
-    }
+    now = cluster.clock()
+    asked: dict[str, Any] = {"cluster": cluster.pk, "now": now, "since": measured_since(cluster), "days": DAYS}
     with connection.cursor() as cursor:
-        cursor.execute(_QUERY, asked)
+        cursor.execute(_QUERY, asked | {"day": DAY, "step": STEP, "hour": HOUR, "recent": TEN_MINUTES})
         rows = cursor.fetchall()
     points: dict[str, list[TidePoint]] = {"now": [], "earlier": []}
-    steps: dict[dt.datetime, dict[str, float]] = {}
-    uses: dict[str, list[tuple[dt.datetime, int, int]]] = {}
+    means: dict[str, dict[dt.datetime, dict[str, float]]] = {"step": {}, "recent": {}}
+    ranges: dict[str, DayRange] = {}
     for kind, mean, *columns in rows:
+        _id, card, at, wall_at, high, low, *_rest = columns
         if kind in points:
             points[kind].append(TidePoint(cluster=cluster, **dict(zip(_COLUMNS, columns, strict=True))))
-        else:
-            _id, card, at, _wall_at, high, low, *_rest = columns
-            if kind == "step":
-                steps.setdefault(at, {})[card] = mean * _share(card)
-            else:
-                uses.setdefault(card, []).append((at, high, low))
+        elif kind in means:
+            means[kind].setdefault(at, {})[card] = mean * _share(card)
+        # A jump within one minute would be the lowest and the highest at one time.
+        elif high > low and abs(at - wall_at) >= dt.timedelta(minutes=1):
+            ranges[card] = DayRange(high, at, low, wall_at)
     newest = sorted(points["now"], key=lambda point: (-point.total, point.card))
-    day = {card: _range(found) for card, found in uses.items()}
-    return Figures(_moment(newest), _moment(points["earlier"]), _summed(steps), newest, day)
+    steps, recent = _summed(means["step"]), _summed(means["recent"])
+    curve = _curve(steps, now)
+    rise = None
+    if len(recent) >= ENOUGH_MEANS:
+        rise = linear_regression([(at - now) / HOUR for at, _value in recent], [value for _at, value in recent]).slope
+    day = ranges if curve else {}
+    return Figures(_moment(newest), _moment(points["earlier"]), newest, day, rise, curve)
 
 
-def _range(steps: Sequence[tuple[dt.datetime, int, int]]) -> DayRange:
-    high_at, high, _low = max(steps, key=lambda step: (step[1], step[0]))
-    low_at, _high, low = min(steps, key=lambda step: (step[2], -step[0].timestamp()))
-    return DayRange(high, high_at, low, low_at)
+def _curve(steps: Sequence[tuple[dt.datetime, float]], now: dt.datetime) -> list[tuple[dt.datetime, float]]:
+    """Each half hour of the day ahead as the mean of the days that have it; nothing before a whole day was seen."""
+    found: dict[dt.datetime, list[float]] = {}
+    for at, value in steps:
+        found.setdefault(at + DAY * math.ceil((now - at) / DAY), []).append(value)
+    seen = len(found) >= ENOUGH_STEPS and steps[0][0] <= now - DAY + STEP
+    return [(at, fmean(found[at])) for at in sorted(found)] if seen else []
 
 
 def _share(card: str) -> float:
@@ -178,8 +192,8 @@ def _moment(points: Sequence[TidePoint]) -> Moment | None:
 
 
 def _summed(steps: dict[dt.datetime, dict[str, float]]) -> list[tuple[dt.datetime, float]]:
-    """The sum at each half hour; a card type without a point in it stands where it stood before."""
-    standing: dict[str, float] = {}
+    """The sum at each step; without a point in it a card type stands where it stood before, or is seen first."""
+    standing = {card: value for at in sorted(steps, reverse=True) for card, value in steps[at].items()}
     found = []
     for at in sorted(steps):
         standing |= steps[at]

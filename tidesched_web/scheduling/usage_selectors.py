@@ -205,27 +205,3 @@ def demand_by_hour_of_week(queue_ids: Collection[int], card: str, zone: str) -> 
         return {
             hour: HourOfWeek(p50 / 1000, p90 / 1000, float(most) / 1000) for hour, p50, p90, most in cursor.fetchall()
         }
-
-
-_FIT = """
-SELECT card, count(*), percentile_disc(0.95) WITHIN GROUP (ORDER BY allocated_max), max(allocated_max),
-       count(*) FILTER (WHERE quota > 0 AND allocated_max >= quota)
-FROM scheduling_usagerollup WHERE queue_id = %s AND step_seconds = 3600 AND at > %s
-GROUP BY card ORDER BY card
-"""
-
-
-class QuotaFit(NamedTuple):
-    """The highest use of each measured hour against the quota of that hour. Milli-cards; in 95 % of hours ``p95``."""
-
-    card: str
-    hours: int
-    p95: int
-    most: int
-    at_limit: int
-
-
-def quota_fits(queue: Queue, since: dt.datetime) -> dict[str, QuotaFit]:
-    with connection.cursor() as cursor:
-        cursor.execute(_FIT, [queue.pk, since])
-        return {row[0]: QuotaFit(*row) for row in cursor.fetchall()}

@@ -6,14 +6,7 @@ from scheduler_core.simulator.errors import Refusal, WorldError
 from scheduler_core.simulator.objects import CARD_QUOTA
 from tidesched_web.simcluster import intake, operations, pods
 from tidesched_web.simcluster.clock import rfc3339
-from tidesched_web.simcluster.errors import (
-    ApiError,
-    bad_request,
-    conflict,
-    method_not_allowed,
-    not_found,
-    success,
-)
+from tidesched_web.simcluster.errors import ApiError, bad_request, conflict, method_not_allowed, not_found, success
 from tidesched_web.simcluster.machine import Machine
 from tidesched_web.simcluster.patching import APPLY_PATCH, patch_type, read_object
 from tidesched_web.simcluster.requests import Target, Write

@@ -75,6 +75,8 @@ class Gang(models.Model):
     waiting_since = models.DateTimeField(null=True)
     # Since when it holds a promise (phase Inqueue) without running; null for all others.
     admitted_at = models.DateTimeField(null=True)
+    # Until when it is not admitted, since a person has withdrawn its promise.
+    withdrawn_until = models.DateTimeField(null=True, db_index=True)
     # Until when it is no victim, or was none: evicted before, it has the cool-down of the scheduler.
     spared_until = models.DateTimeField(null=True)
     started_at = models.DateTimeField(null=True)
@@ -87,9 +89,7 @@ class Gang(models.Model):
 
     class Meta:
         ordering = ["-submitted_at", "id"]
-        constraints = [
-            models.UniqueConstraint(fields=["cluster", "namespace", "name", "uid"], name="gang_in_cluster"),
-        ]
+        constraints = [models.UniqueConstraint(fields=["cluster", "namespace", "name", "uid"], name="gang_in_cluster")]
         indexes = [
             models.Index(fields=["cluster", "state", "waiting_since", "id"], name="gang_waiting"),
             models.Index(fields=["cluster", "-submitted_at", "-id"], name="gang_newest"),

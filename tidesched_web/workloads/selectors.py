@@ -10,15 +10,7 @@ from django.db.models.functions import Cast, JSONObject
 from tidesched_web.clusters.models import Cluster, Node
 from tidesched_web.common.permissions import Access
 from tidesched_web.quota.models import NamespaceGrant, Queue
-from tidesched_web.workloads.models import (
-    RANK,
-    TERMINAL_GANG_STATES,
-    WAITS_FROM,
-    Gang,
-    GangEvent,
-    GangPod,
-    GangState,
-)
+from tidesched_web.workloads.models import RANK, TERMINAL_GANG_STATES, WAITS_FROM, Gang, GangEvent, GangPod, GangState
 from tidesched_web.workloads.reason_figures import with_figures
 
 # What of a node's cards no pod holds, in milli-cards: what is in use is summed once for all nodes.

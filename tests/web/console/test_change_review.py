@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import datetime as dt
+import html
 import json
 import re
 
@@ -9,13 +11,13 @@ import pytest
 from django.utils import timezone
 
 from tests.web.console.cast import H200
-from tests.web.console.test_changes import BASE, LOWER, NOW, act, drafted, lead, quota, text_of, world
+from tests.web.console.test_changes import BASE, LOWER, NOW, TOO_MUCH, act, drafted, lead, quota, text_of, world
 from tests.web.console.test_pages import client_of
 from tidesched_web.accounts import services as accounts
 from tidesched_web.accounts.models import PlatformRole, Tenant, User
 from tidesched_web.accounts.selectors import access_of
 from tidesched_web.changes import services
-from tidesched_web.changes.models import ChangeState
+from tidesched_web.changes.models import ChangeState, QuotaChange
 from tidesched_web.jobs.models import Job
 
 __all__ = ["lead", "world"]
@@ -146,6 +148,120 @@ def test_while_the_scheduler_is_asked_anew_its_answer_of_before_is_shown(world, 
     for shown in (text_of(opened), text_of(admin.post(page)), text_of(admin.get(page))):
         assert "The answer of before, tried on session 41 with 12 pods" in shown
         assert "The first answer for a cluster" not in shown
+
+
+def answered(change: QuotaChange, *, lose: tuple[str, ...] = (), start: tuple[str, ...] = (), **more: int) -> Job:
+    """An answer on the newest session that there is; ``more``: those of other tenants, by list."""
+    lists = {"gangs_run": start, "gangs_lose": lose, "reclaimed_next": ()}
+    rows = {name: [gang_row(gang) for gang in gangs] for name, gangs in lists.items()}
+    counts = {name: len(gangs) + more.get(name, 0) for name, gangs in lists.items()}
+    session = change.cluster.sessions.latest("number")
+    told = {"session": session.number, "at": session.started_at.isoformat(), "pods": 12, "pending": []}
+    objects = services.plan(change=change, access=access_of(change.author))["objects"]
+    return Job.objects.create(
+        kind="impact", owner=change.author, actor="x", state="done", cluster=change.cluster, finished_at=timezone.now(),
+        subject=f"change:{change.pk}", params={"objects": objects, "policy": ""},
+        result=told | rows | {"counts": counts},
+    )  # fmt: skip
+
+
+def gang_row(gang: str) -> dict:
+    return {
+        "gang": gang, "queue": "search-training", "cards": {H200: 8}, "priority": 1, "becomes": "running",
+        "was": "running",
+    }  # fmt: skip
+
+
+def newer_session(change: QuotaChange) -> None:
+    newest = change.cluster.sessions.latest("number")
+    newest.pk, newest.number, newest.started_at = None, newest.number + 1, timezone.now()
+    newest.save(force_insert=True)
+
+
+def test_what_was_decided_by_an_answer_that_has_changed_is_asked_once_more(world) -> None:
+    client = client_of(world.admin)
+    change = drafted(client, LOWER)
+    page = f"{BASE}changes/{change.pk}/"
+    seen = answered(change, start=("search/a", "search/b"))
+    shown = client.get(f"{page}impact/?revision=1").content.decode()
+    assert f'name="seen_impact" value="{seen.pk}" form="apply-{change.pk}"' in shown
+    assert "No gang would lose its place" in shown
+    now = answered(change, start=("search/b",), lose=("search/c",))
+    refused = client.post(f"{page}apply/", {**NOW, "reason": "Less is used.", "seen_impact": seen.pk})
+    said = text_of(refused)
+    assert refused.status_code == 412
+    assert "(Would run at once: 2 → 1, −search/a · Would lose their place: 0 → 1, +search/c)" in said
+    assert "Nothing was done, and what you typed is kept." in said
+    assert "1 gang would lose its place" in said, "the new answer"
+    assert f'name="seen_impact" value="{now.pk}" form="apply-{change.pk}"' in refused.content.decode()
+    assert (change.state, quota("search-training")) == (ChangeState.DRAFT, 24)
+    assert f'name="asked_again" value="1" form="apply-{change.pk}"' in refused.content.decode()
+    answered(change, lose=("search/d",))
+    once_more = {"reason": "Less is used.", "when": "now", "seen_impact": now.pk, "asked_again": "1"}
+    act(client, change, "apply", **once_more)
+    assert quota("search-training") == 16
+
+
+def test_an_approval_is_bound_to_the_answer_that_was_read_as_far_as_its_giver_sees_it(world, lead) -> None:
+    Tenant.objects.filter(slug="search").update(approval_required=True)
+    change = act(client_of(lead), drafted(client_of(lead), LOWER), "apply", reason="Less is used.", when="now")
+    admin, page = client_of(world.admin), f"{BASE}changes/{change.pk}/"
+    other = answered(drafted(client_of(lead), TOO_MUCH | LOWER), lose=("search/c",))
+    seen, _now = answered(change), answered(change, gangs_lose=1)
+    refused = admin.post(f"{page}approve/", {"revision": change.revision, "seen_impact": seen.pk})
+    assert refused.status_code == 412
+    assert "(Would lose their place: 0 → 1)" in text_of(refused)
+    assert act(admin, change, "approve", seen_impact=other.pk).state == ChangeState.APPLYING, "of another change"
+
+
+def test_an_answer_that_was_known_once_or_says_the_same_refuses_nothing(world) -> None:
+    client = client_of(world.admin)
+    change = drafted(client, LOWER)
+    seen, same = answered(change, lose=("search/c",)), answered(change, lose=("search/c",))
+    same.result |= {"session": seen.result["session"] + 1}
+    same.save()
+    newer_session(change)
+    asked = Job.objects.count()
+    act(client, change, "apply", reason="Less is used.", when="now", seen_impact=seen.pk)
+    assert Job.objects.count() == asked + 1, "it is asked again, and nobody answers"
+    assert quota("search-training") == 16
+
+
+def test_an_open_page_asks_again_once_its_answer_is_old_and_a_session_has_run(world) -> None:
+    client = client_of(world.admin)
+    change = drafted(client, LOWER)
+    seen = answered(change, lose=("search/c",))
+    again = f"{BASE}changes/{change.pk}/impact/?job={seen.pk}&revision=1"
+    shown = client.get(again).content.decode()
+    trigger = rf'hx-post="{re.escape(html.escape(again))}"[^>]*hx-trigger="refetch from:document'
+    assert re.search(trigger, shown)
+    assert re.search(r"tried on session \d+ with 12 pods\s*· <time [^>]*data-ago", shown)
+    assert 'data-live="changes sessions' in client.get(f"{BASE}changes/{change.pk}/").content.decode()
+    asked = Job.objects.count()
+    Job.objects.filter(pk=seen.pk).update(finished_at=timezone.now() - dt.timedelta(minutes=2))
+    assert client.post(again).status_code == 204, "no session has run since"
+    newer_session(change)
+    Job.objects.filter(pk=seen.pk).update(finished_at=timezone.now())
+    assert client.post(again).status_code == 204, "it is new"
+    assert Job.objects.count() == asked
+    Job.objects.filter(pk=seen.pk).update(finished_at=timezone.now() - dt.timedelta(minutes=2))
+    renewed = client.post(again)
+    assert Job.objects.count() == asked + 1
+    assert "The answer of before, tried on session" in text_of(renewed)
+
+
+def test_who_approves_reads_the_newest_answer_not_the_one_of_the_request(world, lead) -> None:
+    Tenant.objects.filter(slug="search").update(approval_required=True)
+    author = client_of(lead)
+    change = drafted(author, LOWER)
+    answered(change)
+    change = act(author, change, "apply", reason="Less is used.", when="now")
+    assert change.plan["impact"]["counts"]["gangs_lose"] == 0
+    answered(change, lose=("search/c",))
+    page = client_of(world.admin).get(f"{BASE}changes/{change.pk}/impact/?revision={change.revision}")
+    assert "1 gang would lose its place" in text_of(page)
+    change = act(client_of(world.admin), change, "approve")
+    assert change.plan["impact"]["counts"]["gangs_lose"] == 1, "what was known when it was decided"
 
 
 def test_a_day_that_was_tried_with_other_figures_says_so(world) -> None:

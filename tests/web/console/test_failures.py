@@ -8,6 +8,7 @@ from html import unescape
 
 import pytest
 from django.db import DatabaseError, connection, transaction
+from django.test import Client
 
 from tests.web.console.test_pages import client_of
 from tidesched_web.common.errors import DomainError
@@ -52,3 +53,19 @@ def test_the_alert_of_sessions_that_fail_names_no_statement(world) -> None:
             text = unescape(answer.content.decode())
             assert words in text, (language, address)
             assert REFERENCE.search(alert.message)[1] in text
+
+
+def test_who_is_signed_in_keeps_the_navigation_where_nothing_is(world) -> None:
+    for who, address, status in (
+        (world.member, "/clusters/demo/gangs/99999999/", 404),
+        (world.member, "/clusters/elsewhere/gangs/", 404),
+        (world.member, "/clusters/demo/rules/", 403),
+    ):
+        answer = client_of(who).get(address)
+        assert answer.status_code == status
+        page = answer.content.decode()
+        assert 'id="pages"' in page, address
+        assert 'href="/clusters/demo/gangs/"' in page, "of the cluster in the address, else of the one before"
+    stranger = Client().get("/nowhere/")
+    assert stranger.status_code == 404
+    assert 'id="pages"' not in stranger.content.decode()

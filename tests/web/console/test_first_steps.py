@@ -127,7 +127,7 @@ def test_what_is_adopted_is_a_tenant_then_a_queue_then_a_sum(world, cluster) -> 
 
 
 def test_a_cluster_that_is_only_observed_has_no_step_of_a_push(world, cluster) -> None:
-    clusters.set_mode(cluster=cluster, mode="observe", actor="test", reason="Look first.")
+    clusters.set_settings(cluster=cluster, values={"mode": "observe"}, actor="test", reason="Look first.")
     assert [row[0] for row in steps(overview(world))] == [REACHED, ADOPTED, POLICY, SESSION]
 
 
@@ -215,7 +215,7 @@ def test_queues_and_classes_without_a_decision_keep_the_steps(world, set_up) -> 
 
 
 def test_in_mode_schedule_an_unreleased_policy_is_a_step(world, cluster) -> None:
-    clusters.set_mode(cluster=cluster, mode="schedule", actor="test", reason="Go.")
+    clusters.set_settings(cluster=cluster, values={"mode": "schedule"}, actor="test", reason="Go.")
     clusters.set_policy(cluster=cluster, text=FOUNDING_POLICY, actor="test")
     text = overview(world)
     assert states(text)[2] == "To do"

@@ -17,6 +17,7 @@ from tests.web.console import world as story
 from tests.web.console.cast import A100, H200, empty_cluster
 from tests.web.console.test_pages import MAX_QUERIES, client_of
 from tidesched_web.accounts.models import Membership
+from tidesched_web.audit.models import AuditEntry
 from tidesched_web.quota.models import NamespaceGrant
 from tidesched_web.scheduling.models import Alert, Reclaim
 from tidesched_web.scheduling.services import ENDS_AFTER, RISES_AFTER
@@ -451,6 +452,32 @@ def test_a_promise_that_is_not_used_is_a_holder_with_its_age(world) -> None:
     assert "promised, does not run" in holders
     assert "19 h" in holders
     assert gang.reason_code == "WaitingForQuota"
+
+
+def test_an_unused_promise_can_be_withdrawn_where_it_is_shown(world) -> None:
+    admitted = Gang.objects.filter(name="distil-lap2-002")
+    since = world.cluster.clock() - dt.timedelta(hours=12)
+    admitted.update(state=GangState.ADMITTED, phase="Inqueue", admitted_at=since, cards={A100: 8}, bound=0)
+    address = f"/clusters/demo/gangs/{admitted.get().pk}/"
+    link = f'href="{address}withdraw/"'
+    for page in (address, f"/clusters/demo/queues/{admitted.get().queue_name}/"):
+        assert link in client_of(world.admin).get(page).content.decode()
+        assert link not in client_of(world.auditor).get(page).content.decode()
+    assert link in page_of(world, "search/rank-lap2-013"), "among those who hold what it waits for"
+    client = client_of(world.admin)
+    for fact in ({"reason_code": "WaitingForReclaim"}, {"bound": 1}):
+        before = admitted.values(*fact).get()
+        admitted.update(**fact)
+        assert link not in client.get(address).content.decode(), "cards are taken back for it, or it has some"
+        assert client.post(f"{address}withdraw/", {"reason": "Others wait."}).status_code == 400
+        admitted.update(**before)
+    assert client.post(f"{address}withdraw/", {"reason": ""}).status_code == 400
+    assert client.post(f"{address}withdraw/", {"reason": "Others wait."}).status_code == 302
+    until = admitted.get().withdrawn_until
+    assert until > world.cluster.clock()
+    assert "Its promise was withdrawn" in client.get(address).content.decode()
+    entry = AuditEntry.objects.get(action="promise.withdraw")
+    assert (entry.object_label, entry.reason) == ("search/distil-lap2-002", "Others wait.")
 
 
 def test_a_promise_that_is_not_used_while_others_wait_is_an_alert_until_it_is(world) -> None:

@@ -6,6 +6,8 @@ import pytest
 from django.test import Client
 
 from tests.web.console.test_pages import client_of
+from tidesched_web.accounts.models import Tenant
+from tidesched_web.changes.policy_trial import FATES
 from tidesched_web.clusters.models import Cluster
 from tidesched_web.jobs import services
 from tidesched_web.jobs.models import Job, JobKind, JobState
@@ -52,6 +54,27 @@ def test_the_owner_sees_how_far_it_is_and_what_is_theirs(world, job) -> None:
     assert "search/rank-v7" in shown
     assert "research/llm-pretrain" not in shown
     assert "research/llm-pretrain" in client_of(world.admin).get(f"/jobs/{job.pk}/").content.decode()
+
+
+def test_the_trial_of_a_policy_is_cut_to_the_sight_of_its_owner(world, job) -> None:
+    """Of one who was a platform admin when they asked."""
+    names = {tenant.slug: tenant.pk for tenant in Tenant.objects.all()}
+    figures = {fate: [1, 0] for fate in FATES}
+    gangs = {"search": "search/rank-v7", "research": "research/llm-pretrain"}
+    result = {
+        "tenants": [{"tenant": names[slug], "name": f"Tenant {slug}", **figures} for slug in gangs],
+        "differ": [
+            {"gang": gang, "queue": f"{slug}-training", "was": "reclaimed", "becomes": "", "sessions": 1}
+            for slug, gang in gangs.items()
+        ],
+        "counts": {"differ": 2},
+        "sessions": dict.fromkeys(("recorded", "missing", "changed", "chosen", "tried"), 1),
+    }  # fmt: skip
+    Job.objects.filter(pk=job.pk).update(kind=JobKind.IMPACT_DAY, result=result)
+    shown = client_of(world.member).get(f"/jobs/{job.pk}/").content.decode()
+    assert ("Tenant search" in shown, gangs["search"] in shown) == (True, True)
+    assert ("Tenant research" in shown, gangs["research"] in shown) == (False, False)
+    assert "Tenant research" in client_of(world.admin).get(f"/jobs/{job.pk}/").content.decode()
 
 
 def test_it_is_stopped_from_its_page(world, job) -> None:

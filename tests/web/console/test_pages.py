@@ -149,3 +149,31 @@ def test_alerts_that_read_the_same_to_the_reader_are_one_line(world) -> None:
     assert "of queue search-training are promised" in page
     assert "of queue vision-training are promised" in page
     assert "alerts say this" not in page
+
+
+def test_the_worst_of_a_clusters_messages_is_one_line_and_the_others_unfold(world) -> None:
+    Alert.objects.create(
+        cluster=world.cluster, key="own", severity=AlertSeverity.CRITICAL, code="own", raised_at=timezone.now(),
+        message="The worst of all.",
+    )  # fmt: skip
+    page = " ".join(client_of(world.admin).get("/clusters/demo/").content.decode().split())
+    banners = page.partition('<div class="banners"')[2].partition('aria-labelledby="')[0]
+    shown, _details, folded = banners.partition("<details")
+    assert shown.count('class="banner ') == 1
+    assert "tone-failed" in shown
+    assert "The worst of all." in shown
+    rest = folded.count('class="banner ')
+    more = re.search(r"and (\d+) more alert", folded)
+    assert f"<summary>{rest + (int(more[1]) if more else 0)} more</summary>" in folded
+
+
+def test_what_a_figure_counts_is_told_at_its_name_and_pause_is_in_a_menu(world) -> None:
+    page = " ".join(client_of(world.admin).get("/clusters/demo/").content.decode().split())
+    names = re.findall(
+        r'<dt class="tip" tabindex="0">([^<]+) <span class="tip-text" role="tooltip">([^<]+)</span>', page
+    )
+    assert len(names) == page.count('<dd class="big">') >= 4
+    assert all(name.strip() and said.strip() for name, said in names)
+    menu = page.partition('data-bs-toggle="dropdown" aria-expanded="false"> More<')[2].partition("</div></div>")[0]
+    assert 'href="/clusters/demo/pause/"' in menu
+    assert page.count('href="/clusters/demo/pause/"') == 1

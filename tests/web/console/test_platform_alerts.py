@@ -45,7 +45,7 @@ def test_those_who_see_everything_see_and_count_it_and_others_do_not(world) -> N
         (row,) = [text for text in listed(user) if SAID in text]
         assert "Platform" in row
         assert "Open the verification" in row
-        assert ("I look after it" in row) == (user == world.admin), "an auditor changes nothing"
+        assert ("Acknowledge" in row) == (user == world.admin), "an auditor changes nothing"
         assert ("It ends by itself with its condition." in row) == (user == world.admin)
     for user in (world.member, world.newcomer, world.stranger):
         assert bell(user) == counted.get(user, counted[world.member])

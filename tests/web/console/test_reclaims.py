@@ -166,13 +166,27 @@ def test_the_picture_adds_up_what_was_taken_back_by_hour_and_card(world) -> None
     assert sum(float(line.split(",")[1]) for line in table[1:]) == lost
 
 
+def test_the_pictures_follow_the_filters_of_the_list(world) -> None:
+    _today(world)
+    gainer = Reclaim.objects.exclude(state="cancelled").filter(queue_name="search-rank-inference")
+    lost = sum(sum(v.cards.values()) for v in ReclaimVictim.objects.filter(reclaim__in=gainer))
+    query = "?gainer_queue=search-rank-inference"
+    (bars,) = _figure(world, world.auditor, query)["data"]
+    assert 0 < sum(bars["y"]) == lost < sum(_figure(world, world.auditor)["data"][0]["y"])
+    day = client_of(world.auditor).get(f"/clusters/demo/reclaims/day/{query}").content.decode()
+    assert "shop-ads-inference" not in day
+    page = client_of(world.auditor).get(f"/clusters/demo/reclaims/{query}").content.decode()
+    assert f'hx-get="/clusters/demo/reclaims/day/{query}"' in page
+    assert 'data-query="gainer_queue=search-rank-inference"' in page
+
+
 def test_slices_are_in_the_sums_as_their_part_of_a_card(world) -> None:
     """Cards are physical ones wherever several types are added up; of one type its own number is said."""
     _today(world)
-    before = reclaim_history_selectors.day_of(access_of(world.admin), world.cluster)
+    before = reclaim_history_selectors.day_of(access_of(world.admin), world.cluster, None)
     victim = ReclaimVictim.objects.filter(reclaim=_mine(world)).get()
     ReclaimVictim.objects.filter(pk=victim.pk).update(cards={**victim.cards, f"{H200}/mig-1g.18gb-mixed": 14})
-    day = reclaim_history_selectors.day_of(access_of(world.admin), world.cluster)
+    day = reclaim_history_selectors.day_of(access_of(world.admin), world.cluster, None)
     assert (round(day.cards - before.cards, 6), day.parts, before.parts) == (2, 14, 0)
     pair = next(pair for loser in day.losers for pair in loser.pairs if pair.parts)
     assert (pair.loser, pair.cards) == (victim.queue_name, sum(victim.cards.values()) + 2)
@@ -406,8 +420,8 @@ def test_the_receipt_says_what_decided_between_gangs_that_look_the_same(world) -
 
 
 def test_the_sum_of_a_queue_is_over_all_of_its_pairs(world, monkeypatch) -> None:
-    every = reclaim_history_selectors.day_of(access_of(world.admin), world.cluster).losers
+    every = reclaim_history_selectors.day_of(access_of(world.admin), world.cluster, None).losers
     monkeypatch.setattr(reclaim_history_selectors, "MOST_PAIRS", 1)
-    day = reclaim_history_selectors.day_of(access_of(world.admin), world.cluster)
+    day = reclaim_history_selectors.day_of(access_of(world.admin), world.cluster, None)
     assert day.losers == every[:1]
     assert day.more_pairs == sum(len(one.pairs) for one in every[1:])

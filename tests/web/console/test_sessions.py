@@ -36,7 +36,8 @@ def test_a_session_says_which_gangs_waited_then_and_why(world) -> None:
     for session in (then, world.sessions[-4]):
         text = page(session, world.member)
         assert f"/gangs/{gang.pk}/" in text
-        assert "16 × H200" in text
+        assert "Waits for cards" in text
+        assert ("16 × H200" in text) == (session is then), "no figures of another session"
     none = "No gang that you see waited in this session"
     assert none in page(before, world.member), "it had not begun to wait"
     assert none in page(after, world.member), "it is bound"

@@ -11,13 +11,12 @@ from typing import Any
 import pytest
 from django.utils.html import strip_tags
 
-from tests.api.page_forms import post_opened
 from tests.quota_writes import write_tide_plan
 from tests.web.console import world as story
 from tests.web.console.cast import H200, L40S
-from tests.web.console.test_changes import act, drafted
+from tests.web.console.test_changes import act
 from tests.web.console.test_pages import client_of
-from tests.web.console.test_tide_plans import LIST, NIGHT
+from tests.web.console.test_tide_plans import LIST, NIGHT, applied
 from tidesched_web.accounts.models import User
 from tidesched_web.audit.models import AuditEntry
 from tidesched_web.changes import services as changes
@@ -83,15 +82,14 @@ def test_a_switch_by_day_shows_the_figures_of_the_next_opening_and_leads_to_the_
     noon = {"name": "noon", "days": list(tide.WEEKDAYS), "start": "12:00", "end": "13:00"}
     document = {"enabled": False, "layers": [noon | {"quota": {LENDER: {L40S: {"add": -2}}}}]}
     write_tide_plan(cluster=world.cluster, name="noons", document=document, actor="tests")
-    led = client.post(f"{LIST}noons/switch/", {"act": "review"})
+    led = client.post(f"{LIST}noons/switch/", {"enabled": "on"})
     page = " ".join(html.unescape(client.get(led["Location"]).content.decode()).split())
-    assert "so no session is tried out with this change" in page
-    assert "Plan noons, at 2026-03-05 12:00:00 UTC:" in page
-    (one,) = client.get(led["Location"]).context["openings"]
+    steps = client.post(f"{led['Location']}steps/?revision=1")
+    assert ">2026-03-05 12:00:00 UTC<" in steps.content.decode()
+    (one,) = steps.context["steps"]
     assert one["figures"] == [{"queue": LENDER, "card": L40S, "base": 10, "now": 10, "then": 8}]
-    assert "Go on editing" not in page
-    assert f'<a class="btn" href="{LIST}noons/">' in page
-    assert "Go to the plan" in page
+    assert re.search(rf'<a class="btn" href="{LIST}noons/edit/\?change=\d+">', page)
+    assert client.post(f"{LIST}noons/switch/", {})["Location"] == f"{LIST}noons/", "it is off already"
 
 
 # --- taken back by hand -----------------------------------------------------------------------------------------------
@@ -99,16 +97,16 @@ def test_a_switch_by_day_shows_the_figures_of_the_next_opening_and_leads_to_the_
 
 def test_what_an_open_layer_lends_is_taken_back_until_its_next_start(world) -> None:
     client = client_of(world.admin)
-    assert f'href="{LIST}nights/take-back/"' in page_of(world.admin)
-    asked = client.get(f"{LIST}nights/take-back/")
-    turned = {(row["queue"], row["now"], row["then"]) for row in asked.context["turned"]}
-    assert turned == {(TAKER, 20, 14), (LENDER, 6, 10)}
-    text = " ".join(asked.content.decode().split())
-    assert "Open now: night." in text
-    assert "That is at 2026-03-06 18:00:00 UTC." in text, "no layer begins on the fifth"
-    assert client.post(f"{LIST}nights/take-back/", {"reason": " "}).status_code == 400
-    done = post_opened(client, f"{LIST}nights/take-back/", {"reason": "the flood came early"}, follow=True)
-    assert "Saved. The cluster has it within seconds." in done.content.decode()
+    assert f'action="{LIST}nights/take-back/"' in page_of(world.admin)
+    led = client.post(f"{LIST}nights/take-back/")
+    change = QuotaChange.objects.get(state=ChangeState.DRAFT)
+    assert led["Location"] == f"/clusters/demo/changes/{change.pk}/"
+    page = client.get(led["Location"]).content.decode()
+    said = " ".join(re.sub(r"<[^>]+>", " ", page).split())
+    assert re.search(r"layer night: ended by hand – 2026-03-04 20:1\d UTC", said)
+    assert "What would happen at the next session?" in page
+    assert "ended_at" not in TidePlan.objects.get().layers[0], "nothing before it is applied"
+    act(client, change, "apply", reason="the flood came early", when="now")
     plan = TidePlan.objects.get()
     assert plan.enabled
     assert ENDED.match(plan.layers[0]["ended_at"])
@@ -129,22 +127,15 @@ def test_what_a_take_back_announces_is_the_same_on_every_page_in_rest_and_afterw
     hold(LENDER, sent=9, used=9)
     client = client_of(world.admin)
 
-    def page_says(path: str) -> set[tuple[str, int, int]]:
-        return {(row["queue"], row["now"], row["then"]) for row in client.get(path).context["turned"]}
-
     def written(objects: list[dict[str, Any]]) -> set[tuple[str, int, int]]:
         return {(one["name"], l40s_of(one["before"]), l40s_of(one["after"])) for one in objects}
 
-    said = page_says(f"{LIST}nights/take-back/")
+    said = {(one.queue.name, one.now, one.otherwise) for one in client.get(f"{LIST}nights/").context["figures"]}
     assert (LENDER, 9, 10) in said
-    assert {(one.queue.name, one.otherwise) for one in client.get(f"{LIST}nights/").context["figures"]} == {
-        (queue, then) for queue, _now, then in said
-    }
-    client.post(f"{LIST}nights/take-back/", {"reason": "", "act": "review"})
+    client.post(f"{LIST}nights/take-back/")
     change = QuotaChange.objects.get(state=ChangeState.DRAFT)
     assert written(changes.check(cluster=world.cluster, edits=change.edits, access=ADMIN)["objects"]) == said
-    assert page_says(f"{LIST}nights/switch/") == said
-    post_opened(client, f"{LIST}nights/take-back/", {"reason": "flood"})
+    act(client, change, "apply", reason="flood", when="now")
     rows = with_card_quota(Queue.objects.filter(cluster=world.cluster, name__in=[LENDER, TAKER]))
     holds = effective_now(world.cluster, rows)
     assert {(row.name, holds[row.pk][L40S]) for row in rows} == {(queue, then) for queue, _now, then in said}
@@ -154,39 +145,15 @@ def test_nothing_is_taken_back_where_nothing_is_open(world) -> None:
     client = client_of(world.admin)
     TidePlan.objects.update(enabled=False)
     assert "take-back" not in page_of(world.admin)
-    assert "there is nothing to take back" in page_of(world.admin, "nights/take-back/")
-    done = post_opened(client, f"{LIST}nights/take-back/", {"reason": "x"}, follow=True)
+    done = client.post(f"{LIST}nights/take-back/", follow=True)
     assert "no layer of the plan is open now" in done.content.decode()
     assert "ended_at" not in TidePlan.objects.get().layers[0]
 
 
-def test_taking_back_waits_for_approval_where_that_is_due(world) -> None:
-    client = client_of(world.admin)
-    act(client, drafted(client, {"rules/cluster": {"approval_required": True}}), "apply", reason="x", when="now")
-    done = post_opened(client, f"{LIST}nights/take-back/", {"reason": "flood"}, follow=True).content.decode()
-    assert "waits for the approval of a second person" in done
-    assert "ended_at" not in TidePlan.objects.get().layers[0]
-
-
-def test_its_impact_is_looked_at_as_a_draft_whose_layer_says_what_it_is(world) -> None:
-    client = client_of(world.admin)
-    led = client.post(f"{LIST}nights/take-back/", {"reason": "", "act": "review"})
-    change = QuotaChange.objects.get(state=ChangeState.DRAFT)
-    assert led["Location"] == f"/clusters/demo/changes/{change.pk}/"
-    page = client.get(led["Location"]).content.decode()
-    said = " ".join(re.sub(r"<[^>]+>", " ", page).split())
-    assert re.search(r"layer night: ended by hand – 2026-03-04 20:1\d UTC", said)
-    assert "What would happen at the next session?" in page
-    assert "ended_at" not in TidePlan.objects.get().layers[0]
-    switched = client.post(f"{LIST}nights/switch/", {"act": "review"})
-    assert re.search(r"/changes/\d+/$", switched["Location"])
-
-
 def test_only_platform_admins_take_back_and_others_are_told_so(world) -> None:
     client = client_of(world.member)
-    for answer in (client.get(f"{LIST}nights/take-back/"), client.post(f"{LIST}nights/take-back/", {"reason": "x"})):
-        assert answer.status_code == 403
-    assert client_of(world.stranger).get(f"{LIST}nights/take-back/").status_code == 404
+    assert client.post(f"{LIST}nights/take-back/").status_code == 403
+    assert client_of(world.stranger).post(f"{LIST}nights/take-back/").status_code == 404
     said = "Ask a platform admin to change this."
     for user in (world.member, world.auditor):
         page = page_of(user)
@@ -197,7 +164,7 @@ def test_only_platform_admins_take_back_and_others_are_told_so(world) -> None:
 
 def test_the_editor_keeps_a_layer_ended_until_its_mark_is_taken_away(world) -> None:
     client = client_of(world.admin)
-    post_opened(client, f"{LIST}nights/take-back/", {"reason": "flood"})
+    applied(client, client.post(f"{LIST}nights/take-back/"))
     plan = TidePlan.objects.get()
     ended = plan.layers[0]["ended_at"]
     assert PlanForm.of("nights", document_of(plan), 1).document() == document_of(plan)
@@ -207,13 +174,15 @@ def test_the_editor_keeps_a_layer_ended_until_its_mark_is_taken_away(world) -> N
     assert ended in box
     sent = {
         "name": "nights", "position": "0", "time_zone": "UTC", "exceptions": "2026-03-05 none", "enabled": "on",
-        "reason": "x", "layer": "0", "l0-name": "night", "l0-days": list(tide.WEEKDAYS), "l0-start": "18:00",
+        "layer": "0", "l0-name": "night", "l0-days": list(tide.WEEKDAYS), "l0-start": "18:00",
         "l0-end": "06:00", "l0-line": ["0", "1"], "l0-x0-queue": LENDER, "l0-x0-card": L40S, "l0-x0-act": "take",
         "l0-x0-cards": "4", "l0-x1-queue": TAKER, "l0-x1-card": L40S, "l0-x1-act": "add", "l0-x1-cards": "6",
     }  # fmt: skip
-    client.post(f"{LIST}nights/edit/", sent | {"version": str(plan.version), "position": "1", "l0-ended": ended})
+    first = sent | {"version": str(plan.version), "position": "1", "l0-ended": ended}
+    applied(client, client.post(f"{LIST}nights/edit/", first))
     assert TidePlan.objects.get().layers[0]["ended_at"] == ended
-    client.post(f"{LIST}nights/edit/", sent | {"version": str(plan.version + 1), "position": "1"})
+    second = sent | {"version": str(plan.version + 1), "position": "1"}
+    applied(client, client.post(f"{LIST}nights/edit/", second))
     assert "ended_at" not in TidePlan.objects.get().layers[0]
     wrong = client.post(f"{LIST}nights/edit/", sent | {"version": str(plan.version + 2), "l0-ended": "tonight"})
     assert wrong.status_code == 400
@@ -234,20 +203,9 @@ def test_the_page_of_a_plan_says_what_each_queue_has_and_would_have_without_it(w
     assert own == {LENDER}
 
 
-def test_a_figure_that_stays_is_in_the_confirmation_too(world) -> None:
-    hold(LENDER, sent=10, used=10)
-    for path in (f"{LIST}nights/take-back/", f"{LIST}nights/switch/"):
-        asked = client_of(world.admin).get(path)
-        rows = {row["queue"]: (row["now"], row["then"]) for row in asked.context["turned"]}
-        assert rows == {TAKER: (rows[TAKER][0], 14), LENDER: (10, 10)}
-        page = " ".join(asked.content.decode().split())
-        assert "10, as now" in page
-        assert "A figure stays where another plan makes it too" in page
-
-
 def test_after_it_is_paused_it_says_what_each_would_have_and_when_it_would_step_next(world) -> None:
     client = client_of(world.admin)
-    post_opened(client, f"{LIST}nights/switch/", {"reason": "quiet"})
+    applied(client, client.post(f"{LIST}nights/switch/"))
     Queue.objects.update(tide={})
     response = client.get(f"{LIST}nights/")
     shown = {(one.queue.name, one.now, one.otherwise) for one in response.context["figures"]}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import math
 import re
 from fractions import Fraction
 
@@ -15,14 +16,17 @@ from django.utils import timezone
 from tests.quota_writes import write_tide_plan
 from tests.web.console import world as story
 from tests.web.console.test_pages import client_of
+from tidesched_web.clusters.models import Cluster
 from tidesched_web.console import tide_figures as console_figures
+from tidesched_web.engine import demo
 from tidesched_web.scheduling.models import TidePoint
 from tidesched_web.scheduling.selectors import tide_points
-from tidesched_web.scheduling.tide_figures_selectors import Figures, Moment, tide_figures
+from tidesched_web.scheduling.tide_figures_selectors import STEP, Figures, Moment, tide_figures
 
 pytestmark = pytest.mark.django_db
 # How many of each make a card of the story.
 PARTS = {story.MIG: 7, story.MPS: 2}
+CARDS = (story.H200, story.A100, story.L40S, story.RTX, story.MIG, story.MPS)
 
 
 def recomputed(cluster, at: dt.datetime) -> dict[str, Fraction]:
@@ -63,15 +67,25 @@ def test_the_figures_are_those_of_the_points_in_one_query(world) -> None:
     newest = TidePoint.objects.filter(cluster=cluster).order_by("card", "-at", "-id").distinct("card")
     newest = sorted(newest, key=lambda point: (-point.total, point.card))
     assert [model_to_dict(point) for point in found.points] == [model_to_dict(point) for point in newest]
-    assert len(found.inference) in (48, 49)
-    turn = found.turn()
-    assert turn is not None
-    flood, when = turn
-    assert now < when <= now + dt.timedelta(days=1)
-    yesterday = dict(found.inference)
-    there = yesterday[when - dt.timedelta(days=1)]
-    around = [value for at, value in found.inference if abs(at + dt.timedelta(days=1) - when) <= dt.timedelta(hours=1)]
-    assert there == (max if flood else min)(around)
+    # Two days were seen: each half hour ahead is the mean of both.
+    ahead, means = found.curve[7]
+    both = [
+        sum(average(world.cluster, card, ahead - dt.timedelta(days=back)) / PARTS.get(card, 1) for card in CARDS)
+        for back in (1, 2)
+    ]
+    assert means == pytest.approx(sum(both) / 2 / 1000)
+    turns = found.turns()
+    assert set(turns) == {True, False}
+    values = dict(found.curve)
+    for peak, when in turns.items():
+        assert now <= when <= now + dt.timedelta(days=1)
+        around = [value for at, value in found.curve if abs(at - when) <= dt.timedelta(hours=1)]
+        assert values[when] == (max if peak else min)(around)
+
+
+def average(cluster, card: str, start: dt.datetime) -> float:
+    points = TidePoint.objects.filter(cluster=cluster, card=card, at__gte=start, at__lt=start + STEP)
+    return sum(point.inference for point in points) / len(points)
 
 
 def points_read(plan: dict) -> float:
@@ -88,7 +102,7 @@ def test_months_of_points_are_not_read_for_the_newest_of_each_card(world, asked)
     TidePoint.objects.bulk_create(
         TidePoint(cluster=world.cluster, card=f"card-{card}", at=at, wall_at=at, **old)
         for card in range(20)
-        for at in (now - dt.timedelta(days=2, hours=hour) for hour in range(1000))
+        for at in (now - dt.timedelta(days=3, hours=hour) for hour in range(1000))
     )
     with CaptureQueriesContext(connection) as queries:
         asked(world.cluster)
@@ -96,7 +110,7 @@ def test_months_of_points_are_not_read_for_the_newest_of_each_card(world, asked)
         cursor.execute("ANALYZE scheduling_tidepoint")
         for query in queries:
             cursor.execute("EXPLAIN (ANALYZE, FORMAT JSON) " + query["sql"])
-            assert points_read(cursor.fetchone()[0][0]["Plan"]) < 1000
+            assert points_read(cursor.fetchone()[0][0]["Plan"]) < 2000
 
 
 def test_the_highest_and_the_lowest_use_of_a_card_type_in_a_day(world) -> None:
@@ -118,56 +132,28 @@ def test_the_highest_and_the_lowest_use_of_a_card_type_in_a_day(world) -> None:
     assert re.search(said, page)
 
 
-def day_of(*values: float) -> Figures:
-    """Half hours of a day that ended at noon, on a hundred cards."""
-    noon = dt.datetime(2026, 3, 4, 12, tzinfo=dt.UTC)
-    steps = [(noon - dt.timedelta(minutes=30 * (len(values) - place)), value) for place, value in enumerate(values)]
-    return Figures(Moment(100, 0, 0, 0, 0), None, steps)
-
-
-def test_the_last_peak_is_the_newest_one_that_was_over() -> None:
-    low, high = [20.0] * 10, [60.0] * 10
-    two_peaks = day_of(*low, *high, 70, *low, 50, *[30.0] * 10)
-    assert two_peaks.last_peak() == two_peaks.inference[31]
-    # What rises still is no peak: the one before it is.
-    rising = day_of(*low, *high, 70, *low, *[55.0] * 17)
-    assert rising.last_peak() == rising.inference[20]
-    # Half a peak at the beginning is the highest that the day had.
-    falling = day_of(*[50.0] * 20, *[20.0] * 28)
-    assert falling.last_peak() == falling.inference[0]
-    assert day_of(*[50.0] * 48).last_peak() is None, "an even day has no tide"
-    assert day_of(*low, *high).last_peak() is None, "too little of the day is known"
-
-
-def test_the_overview_says_when_inference_last_peaked_and_how_high(world) -> None:
-    at, height = tide_figures(world.cluster).last_peak()
-    total = round(tide_figures(world.cluster).now.total)
-    said = f"about {round(height)} of {total} physical cards, at {timezone.localtime(at):%Y-%m-%d %H:%M} UTC."
-    for user in (world.auditor, world.member):
-        assert f"Last peak of inference: {said}" in client_of(user).get("/clusters/demo/").content.decode()
-
-
 def test_the_overview_shows_them_with_their_trend_and_says_where_the_tide_is(world) -> None:
     found = tide_figures(world.cluster)
     page = client_of(world.admin).get("/clusters/demo/").content.decode()
     assert 4 <= page.count('<dd class="big">') <= 6
     assert f"{round(found.now.utilisation)} %" in page
     assert re.search(r"since yesterday|as yesterday", page)
-    assert re.search(r"The tide (comes in|goes out)", page)
+    turns = r"its next (peak|low) is in"
+    assert re.search(rf"Inference (rises|falls|is steady) · {turns} .+ · {turns}", page)
     empty = client_of(world.admin).get("/clusters/").content.decode()
     assert "overview-figures" not in empty
 
 
-def test_an_even_day_and_a_short_one_have_no_turn() -> None:
+def test_an_even_day_and_one_that_was_not_seen_have_no_turn() -> None:
     start = dt.datetime(2026, 3, 2, tzinfo=dt.UTC)
     moment = Moment(total=100, used=50, idle_wanted=0, waiting=0, lent=0)
     even = [(start + dt.timedelta(minutes=30 * n), 50.0 + n % 2) for n in range(48)]
     tidal = [(at, float(n)) for n, (at, _value) in enumerate(even)]
-    assert Figures(moment, None, even).turn() is None
-    assert Figures(moment, None, tidal[:20]).turn() is None
-    at_its_end = start + dt.timedelta(days=1, minutes=30 * 47)
-    assert Figures(moment, None, tidal).turn() == (True, at_its_end), "not the low of this very moment"
-    assert Figures(None, None, tidal).turn() is None
+    assert Figures(moment, None, curve=even).turns() == {}
+    assert Figures(moment, None, curve=[]).turns() == {}
+    peak, low = start + dt.timedelta(minutes=30 * 47), start + dt.timedelta(days=1)
+    assert Figures(moment, None, curve=tidal).turns() == {True: peak, False: low}, "not the low of this very moment"
+    assert Figures(None, None, curve=tidal).turns() == {}
 
 
 def test_the_next_turn_is_the_nearest_one_and_not_the_highest_of_the_day() -> None:
@@ -177,16 +163,137 @@ def test_the_next_turn_is_the_nearest_one_and_not_the_highest_of_the_day() -> No
     by_hour = [60, 61, 64, 70, 78, 84, 88, 90, 86, 70, 50, 30, 20, 15, 12, 10, 12, 20, 35, 55, 75, 88, 90, 75]
     day = [(start + dt.timedelta(minutes=30 * n), float(by_hour[n // 2])) for n in range(48)]
 
-    def turn(first: int) -> tuple[bool, dt.timedelta]:
+    def turns(first: int) -> dict[bool, dt.timedelta]:
         again = [(at + dt.timedelta(days=1), value) for at, value in day[:first]]
-        found = Figures(moment, None, [*day[first:], *again]).turn()
-        assert found is not None
-        return found[0], found[1] - day[first][0] - dt.timedelta(days=1)
+        found = Figures(moment, None, curve=[*day[first:], *again]).turns()
+        return {peak: at - day[first][0] for peak, at in found.items()}
 
-    assert turn(0) == (True, dt.timedelta(hours=7)), "the evening's peak, not the night's low"
-    assert turn(16) == (False, dt.timedelta(hours=7))
-    assert turn(32) == (True, dt.timedelta(hours=6))
-    assert turn(44) == (False, dt.timedelta(hours=2))
+    assert turns(0) == {True: dt.timedelta(hours=7), False: dt.timedelta(hours=15)}
+    assert turns(16)[False] == dt.timedelta(hours=7)
+    assert turns(32)[True] == dt.timedelta(hours=6)
+    assert turns(44)[False] == dt.timedelta(hours=2), "the dip at noon"
+
+
+@pytest.fixture
+def fresh(world) -> story.World:
+    """A cluster of one card type with no point of the tide yet."""
+    TidePoint.objects.all().delete()
+    return world
+
+
+def measured(world, ago: dt.timedelta, inference: int, *, training: int = 100, borrowed: int = 0, now=None) -> None:
+    at = (now or world.cluster.clock()) - ago
+    TidePoint.objects.create(
+        cluster=world.cluster, card=story.H200, at=at, wall_at=at, total=500_000, inference=1000 * inference,
+        training=1000 * training, borrowed=1000 * borrowed, foreign=0, idle=1000 * (500 - inference - training),
+        waiting=0, quota=300_000,
+    )  # fmt: skip
+
+
+def overview_of(world) -> str:
+    return " ".join(client_of(world.admin).get("/clusters/demo/").content.decode().split())
+
+
+def test_where_inference_goes_is_told_by_what_was_measured_in_the_last_hour(fresh) -> None:
+    """Yesterday and the day before it went out at this hour; now it climbs from 54 to 310."""
+    now = fresh.cluster.clock()
+    for step in range(1, 5 * 48):
+        ago = dt.timedelta(minutes=15 * step + 75)
+        hour = ago / dt.timedelta(hours=1)
+        measured(fresh, ago, round(150 + 90 * math.sin(2 * math.pi * hour / 24)), now=now)
+    for step in range(13):
+        measured(fresh, dt.timedelta(minutes=5 * (12 - step)), round(54 + (310 - 54) * step / 12), now=now)
+    found = tide_figures(fresh.cluster)
+    assert found.direction == 1
+    assert found.turns()[False] < found.turns()[True], "the curve of the last days falls first"
+    page = overview_of(fresh)
+    assert "Inference rises" in page
+    assert "Until inference peaks" in page
+    assert "Inference falls" not in page
+    TidePoint.objects.filter(at__gt=now - dt.timedelta(hours=1)).delete()
+    for step in range(13):
+        measured(fresh, dt.timedelta(minutes=5 * step), 150 + step % 3, now=now)
+    assert tide_figures(fresh.cluster).direction == 0, "noise"
+    TidePoint.objects.filter(at__gt=now - dt.timedelta(minutes=50)).delete()
+    assert tide_figures(fresh.cluster).direction is None, "nothing was measured"
+
+
+def test_a_card_type_whose_figure_did_not_move_is_no_rise(fresh) -> None:
+    """Points are written where a figure moves, and for all card types now and then."""
+    now = fresh.cluster.clock()
+    for step in range(12):
+        measured(fresh, dt.timedelta(minutes=5 * step), 100, now=now)
+    measured(fresh, dt.timedelta(minutes=1), 300, now=now)
+    TidePoint.objects.filter(inference=300_000).update(card=story.A100)
+    found = tide_figures(fresh.cluster)
+    assert found.rise == pytest.approx(0)
+    assert found.direction == 0
+
+
+def test_before_a_day_was_measured_nothing_is_compared_with_it(fresh) -> None:
+    """Three hours after the first moment of a simulated cluster; what lies before it was drawn."""
+    first = dt.datetime.fromtimestamp(demo.START, dt.UTC)
+    wall = timezone.now()
+    Cluster.objects.update(simulated=True, clock_anchor=first + dt.timedelta(hours=3), clock_wall_anchor=wall)
+    fresh.cluster.refresh_from_db()
+    now = first + dt.timedelta(hours=3)
+    for step in range(4 * 72):
+        measured(fresh, dt.timedelta(minutes=15 * step), 100 + step % 96, now=now)
+    found = tide_figures(fresh.cluster)
+    assert (found.earlier, found.turns(), found.day) == (None, {}, {})
+    assert found.direction is not None
+    page = overview_of(fresh)
+    for words in ("yesterday", "its next peak", "its next low", "Until inference", "In 24 h", "Last peak"):
+        assert words not in page, words
+    # A day later the same is said of what was measured.
+    Cluster.objects.update(clock_anchor=first + dt.timedelta(days=1, hours=1))
+    fresh.cluster.refresh_from_db()
+    for step in range(4 * 23):
+        measured(fresh, dt.timedelta(minutes=15 * step), 100 + step, now=first + dt.timedelta(days=1, hours=1))
+    found = tide_figures(fresh.cluster)
+    assert found.earlier is not None
+    assert found.turns()
+    assert "since yesterday" in overview_of(fresh)
+
+
+def test_hours_without_a_session_are_no_low(fresh) -> None:
+    """Of three days one has a gap of six hours: the curve there is that of the other two."""
+    now = fresh.cluster.clock()
+    for step in range(1, 3 * 96):
+        hours = step / 4
+        if not 30 < hours <= 36:
+            measured(fresh, dt.timedelta(hours=hours), 200 if hours % 24 < 12 else 100, now=now)
+    curve = dict(tide_figures(fresh.cluster).curve)
+    assert len(curve) in (48, 49)
+    assert min(curve.values()) == pytest.approx(100)
+    gap = [value for at, value in curve.items() if dt.timedelta(hours=12.5) < at - now < dt.timedelta(hours=17)]
+    assert gap
+    assert {round(value) for value in gap} == {200} or {round(value) for value in gap} == {100}
+
+
+def test_the_least_and_the_most_of_a_day_are_not_at_one_time(fresh) -> None:
+    now = fresh.cluster.clock().replace(second=30)
+    for step in range(1, 96):
+        measured(fresh, dt.timedelta(minutes=15 * step), 100, now=now)
+    measured(fresh, dt.timedelta(hours=3, seconds=4), 0, now=now)
+    measured(fresh, dt.timedelta(hours=3, seconds=2), 350, now=now)
+    assert tide_figures(fresh.cluster).day == {}
+    measured(fresh, dt.timedelta(hours=5), 0, training=0, now=now)
+    day = tide_figures(fresh.cluster).day[story.H200]
+    assert day.high_at - day.low_at >= dt.timedelta(hours=1)
+    assert (day.low, day.high) == (0, 450_000)
+
+
+def test_borrowed_is_a_part_of_training_and_a_row_adds_up_to_its_total(fresh) -> None:
+    measured(fresh, dt.timedelta(0), 200, training=150, borrowed=40)
+    page = overview_of(fresh)
+    row = page.partition('data-label="Total"')[2].partition("</tr>")[0]
+    cells = re.findall(r'data-label="(\w+)">(.*?)</td>', f'data-label="Total"{row}')
+    said = {name: re.sub(r"<[^>]+>", " ", text).split() for name, text in cells}
+    assert said["Training"] == ["150", "40", "borrowed"]
+    assert "Borrowed" not in said
+    parts = ("Inference", "Training", "Idle", "Foreign")
+    assert sum(int(said[name][0]) for name in parts) == int(said["Total"][0]) == 500
 
 
 def test_the_head_of_each_page_has_the_clusters_clock_in_the_readers_zone(world) -> None:
@@ -232,8 +339,8 @@ def test_a_clusters_own_zone_is_said_at_its_clock_and_rules_where_a_new_plan_beg
 def test_a_difference_of_percentages_is_in_points(world) -> None:
     now = world.cluster.clock()
     then, there = (Moment(total=100, used=used, idle_wanted=0, waiting=0, lent=0) for used in (60, 72))
-    shown = console_figures.shown(Figures(there, then, [], []), gangs=0, reclaims=[], now=now)
+    shown = console_figures.shown(Figures(there, then), gangs=0, reclaims=[], now=now)
     assert (shown[0].value, shown[0].trend) == ("72 %", "+12 points since yesterday")
     then, there = (Moment(total=100, used=used, idle_wanted=0, waiting=used, lent=0) for used in (72, 71))
-    shown = console_figures.shown(Figures(there, then, [], []), gangs=0, reclaims=[], now=now, whole=True)
+    shown = console_figures.shown(Figures(there, then), gangs=0, reclaims=[], now=now, whole=True)
     assert [figure.trend for figure in (shown[0], shown[2])] == ["−1 point since yesterday", "−1 card since yesterday"]

@@ -2,6 +2,7 @@
 
 import datetime as dt
 import html
+import json
 import re
 
 import pytest
@@ -9,7 +10,6 @@ from django.db import connection
 from django.http import QueryDict
 from django.test.utils import CaptureQueriesContext
 
-from tests.api.page_forms import post_opened
 from tests.quota_writes import write_tide_plan
 from tests.web.console import world as story
 from tests.web.console.cast import L40S, RTX
@@ -17,6 +17,8 @@ from tests.web.console.test_changes import act, drafted
 from tests.web.console.test_pages import client_of
 from tidesched_web.accounts.models import User
 from tidesched_web.audit.models import AuditEntry
+from tidesched_web.changes.models import ChangeState, QuotaChange
+from tidesched_web.clusters.kubernetes import manifests
 from tidesched_web.clusters.models import CardType, Cluster, ClusterMode, PolicyRevision
 from tidesched_web.console.forms.tide_plan import PlanForm
 from tidesched_web.console.tide_week import week_of
@@ -45,10 +47,17 @@ def sent(**more):
     """What a browser sends of a plan with one layer of one line."""
     return {
         "name": "days", "position": "3", "time_zone": "Asia/Shanghai", "exceptions": "2026-10-01 sun\n2026-10-02",
-        "reason": "less by day", "layer": "7", "l7-name": "day", "l7-days": ["mon", "tue"], "l7-start": "08:00",
+        "layer": "7", "l7-name": "day", "l7-days": ["mon", "tue"], "l7-start": "08:00",
         "l7-end": "00:00", "l7-line": "0", "l7-x0-queue": "voice-asr-inference", "l7-x0-card": RTX,
         "l7-x0-act": "take", "l7-x0-cards": "2", **more,
     }  # fmt: skip
+
+
+def applied(client, answer, reason="x"):
+    """A form of a plan leads to its draft, which is applied there."""
+    assert answer.status_code == 302, html.unescape(answer.content.decode())
+    change = QuotaChange.objects.get(pk=int(re.search(r"/changes/(\d+)/$", answer["Location"])[1]))
+    return act(client, change, "apply", reason=reason, when="now")
 
 
 def test_the_list_says_what_holds_now(world):
@@ -156,8 +165,9 @@ def test_a_member_sees_their_part_and_changes_nothing(world):
     assert "maps-route-inference" not in page
     assert "1 queue of another tenant" in page
     assert "Switch off" not in page
-    for path in ("nights/edit/", "nights/switch/", "nights/delete/", "../new/tide-plan/"):
-        assert client.get(f"/clusters/demo/tide-plans/{path}").status_code in (403, 404)
+    assert client.get(f"{LIST}nights/edit/").status_code == 403
+    for path in ("nights/switch/", "nights/delete/"):
+        assert client.post(f"{LIST}{path}").status_code == 403
     assert client.get("/clusters/demo/new/tide-plan/").status_code == 403
     assert client.post("/clusters/demo/new/tide-plan/week/", sent()).status_code == 403
     assert client_of(world.stranger).get(f"{LIST}nights/").status_code == 404
@@ -166,8 +176,7 @@ def test_a_member_sees_their_part_and_changes_nothing(world):
 def test_a_plan_is_made_by_the_form(world):
     client = client_of(world.admin)
     assert 'name="l0-start"' in client.get("/clusters/demo/new/tide-plan/").content.decode()
-    done = client.post("/clusters/demo/new/tide-plan/", sent(), follow=True)
-    assert "Saved. The plan is off: nothing is sent to the cluster." in done.content.decode()
+    applied(client, client.post("/clusters/demo/new/tide-plan/", sent()), "less by day")
     plan = TidePlan.objects.get(name="days")
     assert plan.exceptions == {"2026-10-01": "sun", "2026-10-02": "none"}
     assert plan.layers == [
@@ -197,21 +206,21 @@ def test_times_of_a_layer_are_of_24_hours_to_the_midnight_that_ends_a_day(world)
 
 def test_a_plan_that_cannot_be_switched_on_says_why_as_long_as_it_is_so(world):
     client = client_of(world.admin)
-    client.post("/clusters/demo/new/tide-plan/", sent(**{"l7-x0-act": "add", "l7-x0-cards": "500"}))
+    applied(client, client.post("/clusters/demo/new/tide-plan/", sent(**{"l7-x0-act": "add", "l7-x0-cards": "500"})))
     for _look in range(2):
         page = client.get(f"{LIST}days/").content.decode()
         assert "This plan cannot be switched on as it is." in page
         assert "would add up to 518" in page
-    client.post(f"{LIST}days/edit/", sent(version="1"))
+    applied(client, client.post(f"{LIST}days/edit/", sent(version="1")))
     assert "cannot be switched on" not in client.get(f"{LIST}days/").content.decode()
 
 
 def test_an_edit_may_drop_exceptions_and_is_refused_when_somebody_was_faster(world):
     client = client_of(world.admin)
-    client.post("/clusters/demo/new/tide-plan/", sent())
+    applied(client, client.post("/clusters/demo/new/tide-plan/", sent()))
     plan = TidePlan.objects.get(name="days")
     edit = sent(exceptions="2026-10-01 mon", version=str(plan.version), **{"l7-x0-act": "set"})
-    assert client.post(f"{LIST}days/edit/", edit).status_code == 302
+    applied(client, client.post(f"{LIST}days/edit/", edit))
     plan.refresh_from_db()
     assert plan.exceptions == {"2026-10-01": "mon"}
     assert plan.layers[0]["quota"] == {"voice-asr-inference": {RTX: {"set": 2}}}
@@ -223,7 +232,6 @@ def test_an_edit_may_drop_exceptions_and_is_refused_when_somebody_was_faster(wor
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        ({"reason": " "}, "the reason goes into the audit log"),
         ({"name": "a/b"}, "Give it a name without a slash."),
         ({"l7-x0-cards": "many"}, "is no whole number"),
         ({"l7-x0-queue": "gone"}, "There is no queue"),
@@ -250,7 +258,6 @@ def test_all_that_is_wrong_is_said_at_once_each_at_its_field(world):
         "l7-end": "7",
         "l7-days": [],
         "l7-x0-cards": "many",
-        "reason": "",
         "time_zone": "Mars",
     }
     response = client_of(world.admin).post(
@@ -267,7 +274,6 @@ def test_all_that_is_wrong_is_said_at_once_each_at_its_field(world):
         "day · To: “7” is no time of day",
         "Choose at least one day.",
         "'many' is no whole number",
-        "Say why",
         "Time zone: There is no time zone “Mars”.",
         "'soon' is no date such as 2026-10-01.",
         "Exceptions: 2026-10-01: a date counts as one of",
@@ -331,7 +337,7 @@ def test_more_for_training_than_there_is_names_whose_sum_it_is_and_what_would_he
     assert "How does a plan lend cards to training?" in client.get("/clusters/demo/new/tide-plan/").content.decode()
     more = sent(**{"l7-x0-queue": "search-training", "l7-x0-card": L40S, "l7-x0-act": "add", "l7-x0-cards": "500"})
     typed = client.post("/clusters/demo/new/tide-plan/week/", more).content.decode()
-    client.post("/clusters/demo/new/tide-plan/", more)
+    applied(client, client.post("/clusters/demo/new/tide-plan/", more))
     kept = client.get(f"{LIST}days/").content.decode()
     for page in (typed, kept):
         said = re.split(r"</div>\s*</div>|<section", html.unescape(page).partition('<div class="banner')[2])[0]
@@ -404,22 +410,24 @@ def test_two_plans_that_turn_one_figure_are_named_where_it_is_written_and_read(w
     words = "The plans nights and route both turn the L40S quota of queue maps-route-inference in the same hours, "
     why = "Both plans have position 0, so the later name applies last."
     typed = client.post("/clusters/demo/new/tide-plan/week/", later).content.decode()
-    saved = client.post("/clusters/demo/new/tide-plan/", later, follow=True).content.decode()
-    asked = client.get(f"{LIST}route/switch/").content.decode()
-    for page in (typed, saved, asked):
+    applied(client, client.post("/clusters/demo/new/tide-plan/", later))
+    saved = client.get(f"{LIST}route/").content.decode()
+    for page in (typed, saved):
         assert words in page
         assert why in page
     assert "If this plan is switched on" in saved
     assert words not in client.get(LIST).content.decode(), "it is off"
-    assert post_opened(client, f"{LIST}route/switch/", {"reason": "more"}).status_code == 302
+    switched = client.post(f"{LIST}route/switch/", {"enabled": "on"})
+    assert words in client.get(switched["Location"]).content.decode()
+    applied(client, switched)
     for path in (LIST, f"{LIST}nights/", f"{LIST}route/", f"{LIST}nights/edit/"):
         page = client.get(path).content.decode()
         assert words in page, path
         assert "route decides it then (= 16); what nights does to it (+6) has no effect." in page
     assert 'href="/clusters/demo/tide-plans/route/edit/#position"' in client.get(LIST).content.decode()
-    assert words not in client.get(f"{LIST}route/switch/").content.decode(), "switching off ends it"
     assert words not in client_of(world.member).get(LIST).content.decode(), "no queue of theirs"
-    client.post(f"{LIST}nights/edit/", later | {"name": "nights", "version": "1", "position": "4", "enabled": "on"})
+    nights = later | {"name": "nights", "version": "1", "position": "4", "enabled": "on"}
+    applied(client, client.post(f"{LIST}nights/edit/", nights))
     page = client.get(LIST).content.decode()
     assert "Position 4 applies after position 0." in page
 
@@ -483,30 +491,20 @@ def test_a_step_after_a_take_back_says_who_did_it_and_when_the_layer_opens_again
     assert (told["layers"], told["taken_back"], told["taken_back_by"]) == ("", "nights: night", "mei")
 
 
-def test_what_is_said_after_saving_is_what_the_plan_is_now(world):
-    done = client_of(world.admin).post("/clusters/demo/new/tide-plan/", sent(enabled="on"), follow=True)
-    assert "Saved. No quota changes at this moment, so nothing is sent to the cluster." in done.content.decode()
-
-
-def test_switching_off_and_deleting_say_first_what_they_do(world):
+def test_switching_off_and_deleting_are_reviewed_with_what_they_do(world):
     client = client_of(world.admin)
     layer = NIGHT | {"quota": {"maps-route-inference": {L40S: {"add": -1}}}}
     write_tide_plan(cluster=world.cluster, name="less", document={"enabled": True, "layers": [layer]}, actor="tests")
-    asked = client.get(f"{LIST}nights/switch/")
-    turned = {(row["queue"], row["base"], row["now"], row["then"]) for row in asked.context["turned"]}
-    assert ("maps-route-inference", 14, 19, 13) in turned, "the other plan still holds"
-    assert asked.context["turned"] == client.get(f"{LIST}nights/delete/").context["turned"]
-    assert "Afterwards" in asked.content.decode()
-    write_tide_plan(cluster=world.cluster, name="less", document=None, actor="tests")
-    assert client.post(f"{LIST}nights/switch/", {"reason": ""}).status_code == 400
-    assert post_opened(client, f"{LIST}nights/switch/", {"reason": "quiet"}).status_code == 302
-    assert not TidePlan.objects.get().enabled
+    off = client.post(f"{LIST}nights/switch/")
+    objects = {one["name"]: one for one in client.get(off["Location"]).context["plan"]["objects"]}
+    route = objects["maps-route-inference"]
+    quotas = [json.loads(route[side]["metadata"]["annotations"][manifests.CARD_QUOTA]) for side in ("before", "after")]
+    assert [quota[L40S] for quota in quotas] == [19, 13], "the other plan still holds"
+    applied(client, off, "quiet")
+    assert not TidePlan.objects.get(name="nights").enabled
     assert "It is off" in client.get(f"{LIST}nights/").content.decode()
-    done = post_opened(client, f"{LIST}nights/delete/", {"reason": "over"}, follow=True)
-    assert done.status_code == 200
-    assert "The plan nights is deleted." in done.content.decode()
-    assert "The plan is off" not in done.content.decode()
-    assert not TidePlan.objects.exists()
+    applied(client, client.post(f"{LIST}nights/delete/"), "over")
+    assert not TidePlan.objects.filter(name="nights").exists()
     assert AuditEntry.objects.filter(action="tide_plan.delete", reason="over").count() == 1
 
 
@@ -573,5 +571,6 @@ def test_the_pages_cost_few_queries(world, who):
 def test_a_plan_that_waits_for_approval_is_said_as_every_change_that_waits(world):
     client = client_of(world.admin)
     act(client, drafted(client, {"rules/cluster": {"approval_required": True}}), "apply", reason="x", when="now")
-    page = client.post("/clusters/demo/new/tide-plan/", sent(), follow=True).content.decode()
-    assert "waits for the approval of a second person; nothing is changed until then." in page
+    change = applied(client, client.post("/clusters/demo/new/tide-plan/", sent()))
+    assert change.state == ChangeState.WAITING
+    assert not TidePlan.objects.filter(name="days").exists()

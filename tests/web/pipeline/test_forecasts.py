@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -121,6 +122,18 @@ def expecting(change: QuotaChange, *gangs: str) -> QuotaChange:
     return QuotaChange.objects.get(pk=change.pk)
 
 
+def fearing(change: QuotaChange, *, lose: str = "two", taken: str = "") -> QuotaChange:
+    """The draft with an impact that says that one gang would not run, and another one be evicted."""
+    row = {"queue": "train", "cards": {CARD: 8}, "priority": 0}
+    says = change.plan["impact"] | {
+        "gangs_run": [],
+        "gangs_lose": [row | {"gang": f"work/{lose}", "was": "running"}],
+        "reclaimed_next": [row | {"gang": f"work/{taken}"}] if taken else [],
+    }
+    QuotaChange.objects.filter(pk=change.pk).update(plan=change.plan | {"impact": says})
+    return QuotaChange.objects.get(pk=change.pk)
+
+
 def edited(stage: Stage, edits: dict[str, Any]) -> QuotaChange:
     return carried(changes.carry_out(cluster=stage.cluster, edits=edits, access=EVERYTHING, reason="another one"))
 
@@ -204,6 +217,33 @@ def test_what_did_not_come_is_said_with_the_reason(stage: Stage) -> None:
     assert shown is not None
     assert (shown.rows, shown.hidden) == ([], 2)
     assert record_of(Access("stranger"), stage.cluster).expected == 0
+
+
+def test_who_was_to_lose_its_place_is_followed_as_who_was_to_get_one(stage: Stage) -> None:
+    two_waits(stage)
+    change = carried(changes.apply(change=fearing(draft(stage, 9), taken="one"), access=EVERYTHING))
+    changes.sweep()
+    assert re.search(r"loses its place</td> <td[^>]*><span[^>]*>.*?not yet<", pages(stage, change)[0])
+    rows = followed(stage, change)
+    assert (rows["work/two"]["expects"], rows["work/two"]["outcome"]) == ("lose", "held")
+    assert rows["work/two"]["session"] is not None
+    assert rows["work/two"]["why"]["code"] == "WaitingForQuota"
+    assert (rows["work/one"]["expects"], rows["work/one"]["outcome"]) == ("reclaimed", "missed")
+    assert record_of(EVERYTHING, stage.cluster).kinds == {"lose": (1, 1), "reclaimed": (1, 0)}
+    page, listed = pages(stage, change)
+    assert "1 of 2 came" in page
+    assert re.search(r"is reclaimed</td> <td[^>]*><span[^>]*>.*?kept its place<", page)
+    assert "loses its place: 1 of 1 · is reclaimed: 0 of 1" in listed
+
+
+def test_who_gets_the_place_that_it_was_to_lose_has_kept_it(stage: Stage) -> None:
+    two_waits(stage)
+    change = carried(changes.apply(change=fearing(draft(stage, 16)), access=EVERYTHING))
+    row = followed(stage, change)["work/two"]
+    assert (row["expects"], row["outcome"], row["session"] is not None) == ("lose", "missed", True)
+    page = pages(stage, change)[0]
+    assert "0 of 1 came" in page
+    assert "kept its place" in page
 
 
 def test_a_change_that_nobody_tried_out_has_nothing_to_follow(stage: Stage) -> None:

@@ -187,7 +187,9 @@ def test_a_lease_that_may_not_be_read_is_no_other_scheduler(stage: Stage, monkey
     with pytest.raises(Unreachable, match="is forbidden"):
         ClusterShard(context.lease)._hold_lease_object(context)
     assert not Alert.objects.filter(key="foreign_scheduler").exists()
-    clusters.set_mode(cluster=Cluster.objects.get(), mode="quota", actor="anna", reason="Volcano stays.")
+    clusters.set_settings(
+        cluster=Cluster.objects.get(), values={"mode": "quota"}, actor="anna", reason="Volcano stays."
+    )
     ClusterShard(context.lease)._hold_lease_object(context)
     assert (context.foreign_holder, Alert.objects.count()) == ("", 0)
 
@@ -229,7 +231,7 @@ def test_a_server_that_is_connected_already_is_only_shown(stage: Stage) -> None:
 def test_a_mode_below_schedule_only_looks(stage: Stage) -> None:
     stage.train("job", pods=2)
     for mode in ("observe", "quota"):
-        clusters.set_mode(cluster=Cluster.objects.get(), mode=mode, actor="anna", reason="look first")
+        clusters.set_settings(cluster=Cluster.objects.get(), values={"mode": mode}, actor="anna", reason="look first")
         done = stage.session()
         assert (done.state, done.counts["held"]) == (SessionState.DRY_RUN, mode)
     assert writes_of_sessions(stage) == []
@@ -238,7 +240,7 @@ def test_a_mode_below_schedule_only_looks(stage: Stage) -> None:
 
 @pytest.mark.parametrize("mode", ["observe", "quota"])
 def test_where_volcano_schedules_the_pods_of_its_jobs_are_seen(stage: Stage, mode: str) -> None:
-    clusters.set_mode(cluster=Cluster.objects.get(), mode=mode, actor="anna", reason="Volcano stays.")
+    clusters.set_settings(cluster=Cluster.objects.get(), values={"mode": mode}, actor="anna", reason="Volcano stays.")
     stage.leave()
     stage.open()
     web = deployment("web", replicas=2, queue="serve")
@@ -251,10 +253,12 @@ def test_where_volcano_schedules_the_pods_of_its_jobs_are_seen(stage: Stage, mod
 
 
 def test_the_first_session_after_a_change_of_mode_is_shown_as_a_dry_run(stage: Stage) -> None:
-    clusters.set_mode(cluster=stage.cluster, mode="observe", actor="anna", reason="look first")
+    clusters.set_settings(cluster=stage.cluster, values={"mode": "observe"}, actor="anna", reason="look first")
     stage.train("job", pods=2)
     assert stage.session().counts["held"] == "observe"
-    clusters.set_mode(cluster=Cluster.objects.get(), mode="schedule", actor="anna", reason="It looks right.")
+    clusters.set_settings(
+        cluster=Cluster.objects.get(), values={"mode": "schedule"}, actor="anna", reason="It looks right."
+    )
     shown = stage.session()
     assert (shown.state, shown.counts["held"]) == (SessionState.DRY_RUN, "mode_changed")
     assert writes_of_sessions(stage) == []
@@ -267,12 +271,14 @@ def test_a_change_of_mode_takes_the_figures_of_the_scheduler_before_out_of_the_q
     for mode in ("quota", "schedule"):
         path = QUEUE.path(name="train", subresource="status")
         assert stage.client.send("PATCH", path, {"status": counted}, content_type=MERGE_PATCH).done
-        clusters.set_mode(cluster=Cluster.objects.get(), mode=mode, actor="anna", reason="The other one from now on.")
+        clusters.set_settings(
+            cluster=Cluster.objects.get(), values={"mode": mode}, actor="anna", reason="The other one from now on."
+        )
         stage.session()
         status = stage.client.get(QUEUE.path(name="train"))["status"]
         assert not any(status.get(count) for count in ("running", "pending", "allocated")), (mode, status)
     stage.client.send("PATCH", path, {"status": counted}, content_type=MERGE_PATCH)
-    clusters.set_mode(cluster=Cluster.objects.get(), mode="observe", actor="anna", reason="Look only.")
+    clusters.set_settings(cluster=Cluster.objects.get(), values={"mode": "observe"}, actor="anna", reason="Look only.")
     stage.session()
     assert stage.client.get(QUEUE.path(name="train"))["status"]["running"] == 5, "mode observe writes nothing"
 

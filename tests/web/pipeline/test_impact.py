@@ -23,13 +23,17 @@ from tests.waiting import until
 from tests.web.pipeline.stage import NAMESPACE_NAME, Stage
 from tidesched_web.accounts.models import User
 from tidesched_web.changes import impact, impact_day
+from tidesched_web.changes import services as changes
 from tidesched_web.changes.impact_sight import within_sight
+from tidesched_web.changes.tide_steps import job_of, steps_ahead
 from tidesched_web.clusters.kubernetes import manifests
 from tidesched_web.clusters.kubernetes.paths import JOB
 from tidesched_web.common import alive
 from tidesched_web.common.permissions import Access
 from tidesched_web.jobs import running, services
 from tidesched_web.jobs.models import Job, JobKind, JobState
+from tidesched_web.quota import tide
+from tidesched_web.quota.models import CardQuota
 from tidesched_web.scheduling import pictures
 from tidesched_web.scheduling.input_selectors import StoredInput
 from tidesched_web.workloads.models import Gang
@@ -113,6 +117,25 @@ def test_it_names_the_gang_that_the_next_session_starts(stage: Stage) -> None:
     quota(stage, train=16)
     stage.sessions_until(lambda: stage.running("two") == 8)
     assert stage.running("one") == 8
+
+
+def test_each_step_of_a_tide_plan_is_tried_with_the_quotas_of_the_step(stage: Stage) -> None:
+    one_waits_for_quota(stage)
+    CardQuota.objects.filter(queue__name="train").update(cards=8)
+    opens = stage.cluster.clock().astimezone(UTC) + timedelta(hours=2)
+    layer = {
+        "days": list(tide.WEEKDAYS), "start": f"{opens:%H:%M}", "end": f"{opens + timedelta(hours=3):%H:%M}",
+        "quota": {"train": {CARD: {"add": 8}}},
+    }  # fmt: skip
+    plan = {"enabled": True, "time_zone": "UTC", "layers": [layer]}
+    edits = {"tide-plan/nights": plan}
+    change = changes.draft(cluster=stage.cluster, edits=edits, access=EVERYTHING, sound=True)
+    (step,) = steps_ahead(change, EVERYTHING)
+    job = job_of(change, step, EVERYTHING, since=datetime.now(UTC) - timedelta(hours=1), asks=True)
+    assert job is not None
+    assert running.run(job.pk) == JobState.DONE
+    told = Job.objects.get(pk=job.pk).result
+    assert [(row["gang"], row["becomes"]) for row in told["gangs_run"]] == [("work/two", "running")]
 
 
 def test_the_quota_in_use_is_exceeded_and_the_flood_takes_more(stage: Stage) -> None:
@@ -244,7 +267,7 @@ def test_a_worker_of_its_own_answers_while_the_caller_waits(stage: Stage, tmp_pa
         assert [row["gang"] for row in told["gangs_run"]] == ["work/two"]
         job = Job.objects.get(pk=told["job"])
         assert (job.owner, job.state) == (owner, JobState.DONE)
-        policy = impact.impact_of_policy(stage.cluster, "actions: nonsense", access=access, timeout=60)
+        policy = impact.impact_now(stage.cluster, [], access=access, policy_text="actions: nonsense", timeout=60)
         assert policy["unavailable"] == "bad_policy"
     finally:
         worker.terminate()

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from pathlib import Path
 
+import pytest
 from django.core.management import call_command
 from django.db import connection
 
 from tests.web.pipeline.receipt_check import check_receipt
 from tests.web.pipeline.stage import Stage
 from tidesched_web.audit.models import AuditEntry
+from tidesched_web.common.errors import DomainError
 from tidesched_web.scheduling.models import (
     Decision,
     QueueUsage,
@@ -20,6 +23,8 @@ from tidesched_web.scheduling.models import (
     TidePoint,
     UsageChange,
 )
+from tidesched_web.scheduling.pipeline import inputs
+from tidesched_web.scheduling.services import withdraw_promise
 from tidesched_web.workloads.models import Gang, GangEvent, GangPod, GangState
 
 
@@ -104,3 +109,31 @@ def test_what_was_just_bound_is_not_decided_again(stage: Stage) -> None:
     assert Decision.objects.filter(kind="bind").count() == 4
     binds = [row for row in stage.server.writes() if row["resource"].endswith("pods/binding")]
     assert len(binds) == 4
+
+
+def test_a_withdrawn_promise_frees_its_quota_until_its_time_is_over(stage: Stage) -> None:
+    """Five of eight cards of each node are in use: a pod of six cards is admitted by its quota, and fits nowhere."""
+    for name in ("left", "right"):
+        stage.train(name, pods=1, cards=5)
+        stage.sessions_until(lambda name=name: stage.bound(name) == 1)
+    stage.train("wide", pods=1, cards=6)
+    wide = Gang.objects.filter(name="wide")
+    stage.sessions_until(lambda: wide.filter(state="admitted").exists() and stage.known("wide"))
+
+    def phase() -> str:
+        return str(stage.group("wide")["status"]["phase"])
+
+    assert phase() == "Inqueue"
+    withdraw_promise(gang=wide.get(), actor="admin", reason="Others wait for it.")
+    stage.sessions_until(lambda: phase() == "Pending" and wide.filter(state="waiting").exists())
+    assert wide.get().reason_code == "Fragmented"
+    assert wide.get().admitted_at is None
+    assert QueueUsage.objects.get(queue__name="train").inqueue == 0
+    again = stage.session()
+    assert inputs.replay(again).same
+    assert phase() == "Pending"
+    with pytest.raises(DomainError, match="holds no promise"):
+        withdraw_promise(gang=wide.get(), actor="admin", reason="Twice.")
+    assert AuditEntry.objects.filter(action="promise.withdraw", object_label="work/wide").count() == 1
+    wide.update(withdrawn_until=stage.cluster.clock() - dt.timedelta(hours=1))
+    stage.sessions_until(lambda: phase() == "Inqueue")

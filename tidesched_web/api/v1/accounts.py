@@ -22,12 +22,7 @@ from tidesched_web.api.body import checked_body, reason_in_address
 from tidesched_web.api.filters import OneOf, ReferenceFilter, TextFilter
 from tidesched_web.api.idempotency import idempotent
 from tidesched_web.api.v1.references import referred
-from tidesched_web.api.v1.serializers.accounts import (
-    MemberDocument,
-    NewTokenDocument,
-    TokenDocument,
-    TokenInput,
-)
+from tidesched_web.api.v1.serializers.accounts import MemberDocument, NewTokenDocument, TokenDocument, TokenInput
 from tidesched_web.api.v1.serializers.owners import DeleteInput, MemberInput, MemberPatch
 from tidesched_web.api.views import ReadView
 from tidesched_web.api.writes import (

@@ -186,8 +186,7 @@ class QuotaChanges(ReadView):
         change = self._for(Act.APPROVE)
         wanted = checked_body(SayWhy, request)
         return accepted(
-            self,
-            services.approve(change=change, access=self.access, reason=wanted["reason"], seen=self._seen()),
+            self, services.approve(change=change, access=self.access, reason=wanted["reason"], seen=self._seen())
         )
 
     @extend_schema(request=SayWhy, responses=_ACCEPTED, parameters=ACTS)
@@ -198,8 +197,7 @@ class QuotaChanges(ReadView):
         change = self._for(Act.REJECT)
         wanted = checked_body(SayWhy, request)
         return accepted(
-            self,
-            services.reject(change=change, access=self.access, reason=wanted["reason"], seen=self._seen()),
+            self, services.reject(change=change, access=self.access, reason=wanted["reason"], seen=self._seen())
         )
 
     @extend_schema(request=SayWhy, responses=_ACCEPTED, parameters=ACTS)
@@ -210,8 +208,7 @@ class QuotaChanges(ReadView):
         change = self._for(Act.CANCEL)
         wanted = checked_body(SayWhy, request)
         return accepted(
-            self,
-            services.cancel(change=change, access=self.access, reason=wanted["reason"], seen=self._seen()),
+            self, services.cancel(change=change, access=self.access, reason=wanted["reason"], seen=self._seen())
         )
 
     @extend_schema(

@@ -36,7 +36,7 @@ from tidesched_web.api.writes import (
     is_dry_run,
 )
 from tidesched_web.changes.card_aliases import named_anew
-from tidesched_web.changes.impact import impact_of_policy
+from tidesched_web.changes.impact import impact_now
 from tidesched_web.changes.services import require_versions
 from tidesched_web.changes.tree_document import key_of
 from tidesched_web.clusters import services
@@ -159,7 +159,7 @@ class Clusters(ConnectionActions):
         # Comparing takes quadratic time: what is too long to be a policy is not compared.
         after = text.splitlines() if text.count("\n") <= MOST_LINES else []
         difference = list(difflib.unified_diff(before, after, "ruling", "new", lineterm=""))
-        tried = None if broken else impact_of_policy(cluster, text, access=self.access)
+        tried = None if broken else impact_now(cluster, (), access=self.access, policy_text=text)
         return Response(
             {"dry_run": True, "valid": not broken, "findings": findings, "difference": difference, "impact": tried}
         )

@@ -49,12 +49,7 @@ from tidesched_web.scheduling.reclaim_selectors import (
     touched_queue,
     touched_tenant,
 )
-from tidesched_web.scheduling.selectors import (
-    own_queue_ids,
-    visible_decisions,
-    visible_reclaims,
-    visible_sessions,
-)
+from tidesched_web.scheduling.selectors import own_queue_ids, visible_decisions, visible_reclaims, visible_sessions
 from tidesched_web.scheduling.sight import reclaim_within_sight
 from tidesched_web.scheduling.usage_selectors import usage_at, usage_changes
 from tidesched_web.scheduling.usage_series import resampled, summed

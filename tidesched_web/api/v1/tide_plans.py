@@ -18,12 +18,7 @@ from tidesched_web.api.v1.change_answers import carried_out, preview
 from tidesched_web.api.v1.references import referred
 from tidesched_web.api.v1.serializers.changes import ChangeDocument
 from tidesched_web.api.v1.serializers.owners import DeleteInput
-from tidesched_web.api.v1.serializers.tide_plans import (
-    TidePlanDocument,
-    TidePlanInput,
-    TidePlanPatch,
-    TideStepDocument,
-)
+from tidesched_web.api.v1.serializers.tide_plans import TidePlanDocument, TidePlanInput, TidePlanPatch, TideStepDocument
 from tidesched_web.api.v1.tree_writes import kept
 from tidesched_web.api.views import ReadView, Rows
 from tidesched_web.api.writes import (
@@ -132,11 +127,7 @@ class TidePlans(ReadView):
         if is_dry_run(request):
             return preview(self, cluster, edits)
         return carried_out(
-            self,
-            cluster,
-            edits,
-            reason=reason,
-            done=lambda: self.made(self.visible().get(cluster=cluster, name=name)),
+            self, cluster, edits, reason=reason, done=lambda: self.made(self.visible().get(cluster=cluster, name=name))
         )
 
     @extend_schema(

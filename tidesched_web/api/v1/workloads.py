@@ -11,12 +11,7 @@ from rest_framework.response import Response
 from tidesched_web.accounts.models import Scope
 from tidesched_web.api import pagination
 from tidesched_web.api.filters import OneOf, ReferenceFilter, TextFilter, YesNoFilter, codes
-from tidesched_web.api.v1.serializers.workloads import (
-    GangDetailDocument,
-    GangDocument,
-    GangEventDocument,
-    PodDocument,
-)
+from tidesched_web.api.v1.serializers.workloads import GangDetailDocument, GangDocument, GangEventDocument, PodDocument
 from tidesched_web.api.views import ReadView, Rows
 from tidesched_web.clusters.selectors import visible_clusters
 from tidesched_web.engine.model import GangPhase, ReasonCode, ServiceType
@@ -24,13 +19,7 @@ from tidesched_web.quota.selectors import visible_queues
 from tidesched_web.workloads.models import Gang, GangState
 from tidesched_web.workloads.reason_figures import with_figures
 from tidesched_web.workloads.remedy_selectors import with_remedies
-from tidesched_web.workloads.selectors import (
-    pods_of,
-    timeline_of,
-    visible_gang_keys,
-    visible_gangs,
-    with_own_queue,
-)
+from tidesched_web.workloads.selectors import pods_of, timeline_of, visible_gang_keys, visible_gangs, with_own_queue
 
 
 class GangFilters(django_filters.FilterSet):

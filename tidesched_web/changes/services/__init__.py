@@ -7,7 +7,7 @@ from tidesched_web.changes.services.known_plan import subject_of
 from tidesched_web.changes.services.owner_removal import refuse_queues, remove_project
 from tidesched_web.changes.services.planning import check
 from tidesched_web.changes.services.reviewed import Reviewed, edited_since, require_reviewed, require_versions
-from tidesched_web.changes.services.reviewing import ask_impact, shown_plan
+from tidesched_web.changes.services.reviewing import ask_impact, has_aged, shown_plan
 from tidesched_web.changes.services.sweeping import prune, sweep
 from tidesched_web.changes.services.whole_tree import check_tree, set_tree
 
@@ -24,6 +24,7 @@ __all__ = [
     "draft",
     "edit_draft",
     "edited_since",
+    "has_aged",
     "note_seen",
     "plan",
     "prune",

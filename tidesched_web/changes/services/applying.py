@@ -21,16 +21,9 @@ from tidesched_web.changes.second_person import is_author
 from tidesched_web.changes.services.drafting import new_change, next_revision, require_room_for_open
 from tidesched_web.changes.services.known_plan import known_impact
 from tidesched_web.changes.services.planning import Plan, require_fresh, require_sound, work_out
-from tidesched_web.changes.services.recording import (
-    NOT_APPROVED,
-    act_fact,
-    agreed_by,
-    announce,
-    locked,
-    move,
-    tell,
-)
+from tidesched_web.changes.services.recording import NOT_APPROVED, act_fact, agreed_by, announce, locked, move, tell
 from tidesched_web.changes.services.reviewed import Reviewed, require_reviewed, require_versions
+from tidesched_web.changes.services.reviewing import require_same_impact
 from tidesched_web.changes.services.writing import Gone, write_documents
 from tidesched_web.clusters.models import Cluster, ClusterMode
 from tidesched_web.common import live, request_context
@@ -56,6 +49,8 @@ def apply(
 ) -> QuotaChange:
     """Apply a change now or at a set time; where approval is due it waits for that first. Once applied: no effect."""
     require_writer(access)
+    if change.state != ChangeState.WAITING and (at is None or at <= timezone.now()):
+        require_same_impact(change, access, seen)
     with transaction.atomic():
         version = lock_tree(change.cluster_id)
         change = locked(change)

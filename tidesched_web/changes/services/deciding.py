@@ -13,6 +13,7 @@ from tidesched_web.changes.services.drafting import draft
 from tidesched_web.changes.services.planning import after_of, require_fresh, require_sound, work_out
 from tidesched_web.changes.services.recording import agreed_by, locked, move, tell
 from tidesched_web.changes.services.reviewed import Reviewed, require_reviewed
+from tidesched_web.changes.services.reviewing import require_same_impact
 from tidesched_web.changes.tree_document import Documents, Edits, inverse, kind_of
 from tidesched_web.common.errors import DomainError
 from tidesched_web.common.locking import lock_tree
@@ -23,6 +24,8 @@ from tidesched_web.waking import wake_changes
 def approve(*, change: QuotaChange, access: Access, reason: str = "", seen: Reviewed | None = None) -> QuotaChange:
     """One that its author asked to apply is applied now, or at its hour. Approved again: no effect."""
     require_writer(access)
+    if change.state == ChangeState.WAITING:
+        require_same_impact(change, access, seen)
     with transaction.atomic():
         version = lock_tree(change.cluster_id)
         change = locked(change)

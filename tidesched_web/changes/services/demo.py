@@ -33,10 +33,7 @@ _TIDES = {
             "days": _EVERY_DAY,
             "start": "12:30",
             "end": "15:30",
-            "quota": {
-                "borealis-chat": {"NVIDIA-H200": {"add": -8}},
-                "atlas-web-search": {"NVIDIA-H200": {"add": -4}},
-            },
+            "quota": {"borealis-chat": {"NVIDIA-H200": {"add": -8}}, "atlas-web-search": {"NVIDIA-H200": {"add": -4}}},
         },
         {
             "name": "night",

@@ -30,10 +30,7 @@ def make_people(passwords: Iterable[Offered], tenants: Mapping[str, Tenant]) -> 
         if person.username not in found or user_by_name(person.username) is not None:
             continue
         user = accounts.create_user(
-            username=person.username,
-            password=found[person.username],
-            platform_role=person.platform_role,
-            actor=SYSTEM,
+            username=person.username, password=found[person.username], platform_role=person.platform_role, actor=SYSTEM
         )
         if person.tenant:
             accounts.set_membership(

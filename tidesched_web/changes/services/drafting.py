@@ -46,13 +46,7 @@ def draft(
         version = lock_tree(cluster.pk)
         require_versions(cluster, versions or {})
         require_room_for_open(access)
-        plan = work_out(
-            cluster,
-            edits,
-            access=access,
-            version=version,
-            asking=not access.administers,
-        )
+        plan = work_out(cluster, edits, access=access, version=version, asking=not access.administers)
         if well_formed:
             require_form(plan, access=access)
         if sound:

@@ -94,10 +94,11 @@ def _compare(forecast: ChangeForecast, now: dt.datetime, later: list[Written]) -
 
 
 def _look(row: dict[str, Any], points: list[dict[str, Any]], numbers: dict[int, int], until: dt.datetime) -> None:
+    loses = row["expects"] == forecasts.LOSE
     for point in points:
-        if point["kind"] in forecasts.FULFILLED_BY[row["expects"]]:
+        if point["kind"] in forecasts.FULFILLED_BY[row["was" if loses else "expects"]]:
             row |= {
-                "outcome": forecasts.HELD if point["at"] <= until else forecasts.MISSED,
+                "outcome": forecasts.HELD if (point["at"] <= until) != loses else forecasts.MISSED,
                 "session": numbers.get(point["session"] or 0),
                 "at": point["at"].isoformat(),
             }
@@ -123,6 +124,7 @@ def _look_at_pods(rows: list[dict[str, Any]], forecast: ChangeForecast, until: d
 def _end(forecast: ChangeForecast, rows: list[dict[str, Any]], *, seen: bool) -> None:
     left = [row for row in rows if row["outcome"] == forecasts.OPEN]
     gangs = selectors.newest_gangs(forecast.cluster_id, {row["gang"] for row in left}) if left else {}
+    newest = selectors.newest_session(forecast.cluster_id) if left else None
     for row in left:
         gang = gangs.get(row["gang"])
         if not seen:
@@ -132,13 +134,15 @@ def _end(forecast: ChangeForecast, rows: list[dict[str, Any]], *, seen: bool) ->
         elif row["expects"] not in ("reclaimed", forecasts.GROW) and gang.state == GangState.RUNNING:
             row["outcome"] = forecasts.OVERTAKEN  # it ran before the change was written: without it
         else:
-            row["outcome"] = forecasts.MISSED
+            has = "promised" if gang.reason_code == "WaitingForReclaim" else "admitted"
+            # A place that it had before the change was written: no point of its timeline says so since.
+            keeps = gang.state == GangState.ADMITTED and row.get("was") in ("admitted", has)
+            lost = row["expects"] == forecasts.LOSE and not keeps
+            row["outcome"] = forecasts.HELD if lost else forecasts.MISSED
+            if lost and newest is not None:
+                row |= {"session": newest.number, "at": newest.started_at.isoformat()}
             if gang.needs:
-                row["why"] = {
-                    "code": gang.reason_code,
-                    "numbers": gang.reason_numbers,
-                    "message": gang.reason_message,
-                }
+                row["why"] = {"code": gang.reason_code, "numbers": gang.reason_numbers, "message": gang.reason_message}
 
 
 def _overtake(forecast: ChangeForecast, rows: list[dict[str, Any]], later: list[Written]) -> None:

@@ -10,7 +10,7 @@ from django.core.cache import cache
 from django.utils import timezone
 from django.utils.translation import get_language
 
-from tidesched_web.changes.impact import answer_in_time, answer_of, asked_about
+from tidesched_web.changes.impact import answer_in_time, answer_of, answered_about, asked_about
 from tidesched_web.changes.models import QuotaChange
 from tidesched_web.changes.selectors import tree_version
 from tidesched_web.common.permissions import Access
@@ -27,11 +27,16 @@ def known_impact(change: QuotaChange, document: dict[str, Any], *, wait: bool = 
     objects = document.get("objects") or []
     old = change.plan or {}
     kept: dict[str, Any] | None = old.get("impact") if old.get("objects") == objects else None
-    if kept is not None and not kept.get("pending"):
+    if objects and (kept is None or change.state in QuotaChange.OPEN):
+        asked = None if wait else answered_about(objects, subject=subject_of(change))
+        if asked is None and (wait or kept is None):
+            asked = asked_about(objects, subject=subject_of(change))
+        if asked is not None and asked.pk > ((kept or {}).get("job") or 0):
+            newer = (answer_in_time if wait else answer_of)(asked)
+            if kept is None or newer.get("unavailable") in (None, "timeout", "no_worker"):
+                return newer
+    if kept is None or not kept.get("pending"):
         return kept
-    if kept is None:
-        asked = asked_about(objects, subject=subject_of(change)) if objects else None
-        return None if asked is None else (answer_in_time if wait else answer_of)(asked)
     job = job_by_id(kept.get("job") or 0)
     answer = kept if job is None or job.result is None else answer_of(job)
     if answer.get("pending") and (job is None or job.state not in OPEN_JOB_STATES):

@@ -13,10 +13,12 @@ from tidesched_web.common.errors import DomainError
 
 @dataclass(frozen=True)
 class Reviewed:
-    """``version``: the row as it was read (an ETag: any step of its life counts); ``revision``: what is reviewed."""
+    """``version``: the row as it was read (an ETag: any step of its life counts); ``revision``: what is reviewed;
+    ``impact``: the job whose answer stood beside it."""
 
     version: int | None = None
     revision: int | None = None
+    impact: int | None = None
 
 
 def require_reviewed(change: QuotaChange, seen: Reviewed | None, *, done: bool = False) -> None:

@@ -16,10 +16,7 @@ SILENT = 8
 
 
 def run_all(
-    calls: Iterable[Callable[[], Outcome]],
-    *,
-    parallel: int = PARALLEL_WRITES,
-    patience: float = PATIENCE_SECONDS,
+    calls: Iterable[Callable[[], Outcome]], *, parallel: int = PARALLEL_WRITES, patience: float = PATIENCE_SECONDS
 ) -> list[Outcome]:
     """Throttled (429) calls are repeated, half as many at a time; once the server is away none is sent."""
     waiting = list(calls)

@@ -15,15 +15,7 @@ from tidesched_web.clusters.kubernetes.client import (
 )
 from tidesched_web.clusters.kubernetes.installation_lease import InstallationLease
 from tidesched_web.clusters.kubernetes.outcomes import Outcome, OutcomeKind, from_status
-from tidesched_web.clusters.kubernetes.paths import (
-    COMMAND,
-    EVENT,
-    POD,
-    POD_GROUP,
-    PRIORITY_CLASS,
-    QUEUE,
-    Kind,
-)
+from tidesched_web.clusters.kubernetes.paths import COMMAND, EVENT, POD, POD_GROUP, PRIORITY_CLASS, QUEUE, Kind
 from tidesched_web.clusters.kubernetes.refusals import Refusals, Write
 
 Json = dict[str, Any]
@@ -126,13 +118,7 @@ class ClusterWrites:
     # -- gangs -------------------------------------------------------------------------------------------------
 
     def patch_podgroup_status(
-        self,
-        namespace: str,
-        name: str,
-        *,
-        uid: str,
-        phase: str,
-        conditions: Sequence[Mapping[str, str]] = (),
+        self, namespace: str, name: str, *, uid: str, phase: str, conditions: Sequence[Mapping[str, str]] = ()
     ) -> Outcome:
         status: Json = {"phase": phase, "conditions": [dict(line) for line in conditions]}
         return self._patch_status(POD_GROUP, namespace, name, {"metadata": {"uid": uid}, "status": status})

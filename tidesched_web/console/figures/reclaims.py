@@ -74,10 +74,7 @@ def figure(hours: Sequence[dt.datetime], taken: Taken, theme: str, known: Sequen
     )
     layout.hovermode = "closest"
     end = base.local(hours[-1] + HOUR / 2)
-    layout.xaxis.update(
-        range=[base.local(hours[0] - HOUR / 2), end],
-        nticks=8,
-    )
+    layout.xaxis.update(range=[base.local(hours[0] - HOUR / 2), end], nticks=8)
     return go.Figure(traces, layout)
 
 
@@ -99,13 +96,7 @@ def _bars(
         width=HOUR.total_seconds() * 800,
         marker={
             "color": look[0],
-            "pattern": {
-                "shape": look[1],
-                "fillmode": "overlay",
-                "fgcolor": surface,
-                "size": 6,
-                "solidity": 0.2,
-            },
+            "pattern": {"shape": look[1], "fillmode": "overlay", "fgcolor": surface, "size": 6, "solidity": 0.2},
         },
     )
 

@@ -67,10 +67,7 @@ def figure(rows: Sequence[Hour], service_type: str, theme: str) -> go.Figure:
         line(_("Quota under the plan"), [row.quota for row in rows], width=2.5, color=colours.tick),
     ]
     top = max([*(row.quota for row in rows), *(row.own for row in rows), *(row.most or 0 for row in rows)]) * 1.1 or 1
-    labels = [
-        base.label(rows[-1].own, _("Base"), colours.text),
-        base.label(rows[-1].quota, _("Plan"), colours.text),
-    ]
+    labels = [base.label(rows[-1].own, _("Base"), colours.text), base.label(rows[-1].quota, _("Plan"), colours.text)]
     last = next((row for row in reversed(rows) if row.p90 is not None), None)
     if last is not None:
         labels.append(base.label(last.p90 or 0, _("In use (9 in 10)"), colours.text))

@@ -53,10 +53,7 @@ def figure(series: Sequence[UsageRow], service_type: str, theme: str) -> go.Figu
             hovertemplate="%{y:,.2~f}",
         ),
     ]
-    labels = [
-        base.label(last.allocated, _("In use"), colours.text),
-        base.label(last.quota, _("Quota"), colours.text),
-    ]
+    labels = [base.label(last.allocated, _("In use"), colours.text), base.label(last.quota, _("Quota"), colours.text)]
     if last.inqueue:
         labels.append(base.label(last.allocated + last.inqueue, _("Promised"), colours.text))
     top = max(max(row.quota, row.allocated + row.inqueue) for row in series) * 1.08 or 1

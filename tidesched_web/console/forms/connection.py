@@ -95,11 +95,7 @@ class OwnPodForm(ConnectionForm):
         return by_own_pod()
 
 
-WAYS: dict[str, type[ConnectionForm]] = {
-    "kubeconfig": KubeconfigForm,
-    "token": TokenForm,
-    "own-pod": OwnPodForm,
-}
+WAYS: dict[str, type[ConnectionForm]] = {"kubeconfig": KubeconfigForm, "token": TokenForm, "own-pod": OwnPodForm}
 
 
 class OfferModeForm(EditForm):

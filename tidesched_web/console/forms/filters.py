@@ -2,6 +2,7 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
+from urllib.parse import urlencode
 
 from django import forms
 from django.db.models import Q, QuerySet, TextField
@@ -70,6 +71,9 @@ class FilterForm(forms.Form):
                 words = dict(flat(getattr(field, "choices", ())))
                 found.append(Chip(name, str(field.label), str(words.get(value, value))))
         return found
+
+    def asked(self) -> str:
+        return urlencode({name: value for name in self.fields if (value := self.value(name))})
 
 
 def flat(choices: Iterable[tuple[Any, Any]]) -> Iterator[tuple[Any, Any]]:

@@ -8,12 +8,7 @@ from tidesched_web.console.forms.filters import CardFilterForm, some_or_any
 from tidesched_web.quota.models import Queue
 
 OTHER = "other"
-BADGES = [
-    ("", _("any")),
-    ("over", _("over-committed")),
-    ("starved", _("starved")),
-    ("unused", _("unused")),
-]
+BADGES = [("", _("any")), ("over", _("over-committed")), ("starved", _("starved")), ("unused", _("unused"))]
 
 
 class QuotaAtFilter(MomentFilterForm, CardFilterForm):

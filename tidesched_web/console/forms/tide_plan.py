@@ -70,8 +70,9 @@ class PlanForm:
     time_zone: str = "UTC"
     enabled: bool = False
     exceptions: str = ""
-    reason: str = ""
     version: int = 0
+    # Of the draft that it edits.
+    revision: int = 0
     layers: list[Layer] = field(default_factory=list)
     errors: list[str] = field(default_factory=list)
     field_errors: dict[str, str] = field(default_factory=dict)
@@ -102,8 +103,8 @@ class PlanForm:
             time_zone=data.get("time_zone", "UTC").strip(),
             enabled="enabled" in data,
             exceptions=data.get("exceptions", ""),
-            reason=data.get("reason", "").strip(),
             version=version_sent(data),
+            revision=version_sent(data, "revision"),
             layers=[_layer_read(data, number) for number in _numbers(data, "layer")],
         )
 
@@ -175,7 +176,6 @@ class PlanForm:
             "time_zone": _("Time zone"),
             "position": _("Position"),
             "exceptions": _("Exceptions"),
-            "reason": _("Reason"),
         }
         return [
             *self.errors,
@@ -193,7 +193,7 @@ class PlanForm:
                 if number.isdigit() and int(number) < len(self.layers):
                     _refuse_in(self.layers[int(number)], steps[steps.index("layers") + 2 :], detail)
                     continue
-            known = [step for step in steps if step in ("name", "position", "time_zone", "exceptions", "reason")]
+            known = [step for step in steps if step in ("name", "position", "time_zone", "exceptions")]
             if known:
                 before = self.field_errors.get(known[-1])
                 self.field_errors[known[-1]] = f"{before} {detail}" if before else detail
@@ -216,9 +216,9 @@ def _refuse_in(layer: Layer, steps: Sequence[str], detail: str) -> None:
     layer.errors.append(detail)
 
 
-def version_sent(data: QueryDict) -> int:
+def version_sent(data: QueryDict, name: str = "version") -> int:
     """The version that the page was opened with; 0, which none has, where it says none."""
-    version = data.get("version", "")
+    version = data.get(name, "")
     return int(version) if version.isascii() and version.isdigit() and len(version) < 18 else 0
 
 

@@ -59,7 +59,7 @@ def link_button(
     symbol: str, label: str, view: str, *args: object, kind: str = "", gap: int = 1, **query: object
 ) -> SafeString:
     """A link that looks like a button, to a page by its name; ``query`` are parameters of the address."""
-    css = f"btn btn-{kind}" if kind else "btn"
+    css = "dropdown-item" if kind == "item" else f"btn btn-{kind}" if kind else "btn"
     url = reverse(view, args=args) + ("?" + urlencode(query, safe="/", quote_via=quote) if query else "")
     return format_html('<a class="{}" href="{}">{}{}</a>', css, url, icon(symbol, f"me-{gap}"), label)
 

@@ -59,14 +59,8 @@ def in_gib(value: int | None) -> str | SafeString:
     return gib(None if value is None else value // 2**20)
 
 
-_ROLES = {
-    TenantRole.ADMIN: ("shield-check", "admitted"),
-    TenantRole.MEMBER: ("users", "quiet"),
-}
-_PLATFORM = {
-    PlatformRole.ADMIN: ("shield-check", "admitted"),
-    PlatformRole.AUDITOR: ("eye", "quiet"),
-}
+_ROLES = {TenantRole.ADMIN: ("shield-check", "admitted"), TenantRole.MEMBER: ("users", "quiet")}
+_PLATFORM = {PlatformRole.ADMIN: ("shield-check", "admitted"), PlatformRole.AUDITOR: ("eye", "quiet")}
 
 
 _TOKENS = {

@@ -9,6 +9,7 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
+from tidesched_web.audit.models import AuditEntry
 from tidesched_web.clusters.models import Cluster
 from tidesched_web.common.actors import ANONYMOUS, OBSERVER, OPERATOR, SCHEDULER, SYSTEM
 from tidesched_web.common.failures import in_words
@@ -20,7 +21,7 @@ from tidesched_web.console.gang_why import why_sentence
 from tidesched_web.console.process_words import role_words
 from tidesched_web.console.process_words import said as process_words
 from tidesched_web.console.reason_words import reason_detail, reason_sentence, reason_title
-from tidesched_web.console.reclaim_words import said_of
+from tidesched_web.console.reclaim_words import said_of, took
 from tidesched_web.console.rule_words import rule_text
 from tidesched_web.scheduling.holds import sending_stop
 from tidesched_web.scheduling.models import Alert, Reclaim, ReclaimSource
@@ -48,12 +49,6 @@ def woken_by(trigger: str) -> str:
 
 
 @register.filter
-def more_alerts(cluster: Cluster) -> int:
-    """How many of its alerts stand behind those that are shown above its overview."""
-    return cluster.alert_banners - len(cluster.alert_rows)  # type: ignore[attr-defined]  # of `clusters_now`
-
-
-@register.filter
 def error_text(text: str) -> str:
     return in_words(text)
 
@@ -62,6 +57,13 @@ def error_text(text: str) -> str:
 def reason_said(reason: Mapping[str, Any]) -> str:
     numbers = reason.get("numbers") or {}
     return reason_detail(reason["code"], reason.get("message", "")) or reason_sentence(reason["code"], numbers)
+
+
+@register.filter
+def why_words(entry: AuditEntry) -> str:
+    """Why it was done, or of a reclaim what was taken from whom; who may not see that reads the rule."""
+    receipt = entry.after if entry.object_type == "reclaim" else None
+    return took(receipt) if receipt and receipt.get("victims") else rule_text(entry.reason)
 
 
 @register.filter
@@ -91,16 +93,6 @@ def newer_figures(gang: Gang) -> AsOf | None:
 @register.filter
 def reason_name(code: str) -> str:
     return str(reason_title(code))
-
-
-@register.simple_tag
-def alert_lines(cluster: Cluster, access: Access) -> list[dict[str, Any]]:
-    """The open alerts above an overview; those that read the same to the reader are one line with their number."""
-    lines: dict[tuple[str, str], dict[str, Any]] = {}
-    for alert in cluster.alert_rows:  # type: ignore[attr-defined]  # of `clusters_now`
-        text, severity = alert_text(alert, access), alert["severity"]
-        lines.setdefault((severity, text), {"severity": severity, "text": text, "n": 0})["n"] += 1
-    return list(lines.values())
 
 
 @register.simple_tag

@@ -65,10 +65,7 @@ def _apply(writes: ClusterWrites, aim: Aim, live: Json | None) -> Outcome:
 
 def _kept_by(manifest: Json, keeper: str) -> Json:
     metadata = manifest["metadata"]
-    return {
-        **manifest,
-        "metadata": {**metadata, "annotations": {**metadata["annotations"], INSTALLATION: keeper}},
-    }
+    return {**manifest, "metadata": {**metadata, "annotations": {**metadata["annotations"], INSTALLATION: keeper}}}
 
 
 def _overtaken(outcome: Outcome) -> Outcome:

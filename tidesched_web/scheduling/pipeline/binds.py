@@ -108,11 +108,7 @@ def take_back(bound: Sequence[Draft], route: Route, *, reason: str) -> None:
     with transaction.atomic():
         hold_row(route.lease)
         decisions.insert(
-            drafts,
-            cluster_id=route.cluster_id,
-            session_id=route.session_id,
-            epoch=route.epoch,
-            at=timezone.now(),
+            drafts, cluster_id=route.cluster_id, session_id=route.session_id, epoch=route.epoch, at=timezone.now()
         )
     send_take_backs(drafts, route)
 

@@ -24,12 +24,7 @@ class GangCountBook:
         self._counted = Counted()
 
     def send(
-        self,
-        snapshot: Snapshot,
-        route: Route,
-        *,
-        pods: Sequence[Pod],
-        shown: Callable[[], Mapping[str, GangCounts]],
+        self, snapshot: Snapshot, route: Route, *, pods: Sequence[Pod], shown: Callable[[], Mapping[str, GangCounts]]
     ) -> int:
         """``pods`` are those of the watch alone, without assumptions: its editions say what has changed."""
         # With each session: only the last few editions know how they differ.

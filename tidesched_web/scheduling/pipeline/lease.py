@@ -77,8 +77,7 @@ def take(cluster_id: int, holder: str, *, above: int = 0) -> Lease | None:
             # An epoch that a crash of the server forgets would be given out twice.
             cursor.execute("SET LOCAL synchronous_commit = on")
             cursor.execute(
-                _TAKE,
-                {"cluster": cluster_id, "holder": holder, "seconds": timing.LEASE_SECONDS, "above": above},
+                _TAKE, {"cluster": cluster_id, "holder": holder, "seconds": timing.LEASE_SECONDS, "above": above}
             )
             row = cursor.fetchone()
     if row is None:

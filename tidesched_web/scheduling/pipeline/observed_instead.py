@@ -54,11 +54,7 @@ def instead_of(decided: Decided | None, reclaimer: str) -> dict[str, Any] | None
         found["found"] = "places"
     elif reason := next((one for one in result.reasons if one.podgroup == reclaimer), None):
         found["found"] = "waits"
-        found["reason"] = {
-            "code": str(reason.code),
-            "numbers": numbers_of(reason),
-            "message": reason.message,
-        }
+        found["reason"] = {"code": str(reason.code), "numbers": numbers_of(reason), "message": reason.message}
     else:
         if not any(one.name == reclaimer for one in result.podgroups):
             return found | {"found": "unseen"}

@@ -22,10 +22,17 @@ class Plan(msgspec.Struct, frozen=True):
             yield from part
 
 
-def make(result: Result, snapshot: Snapshot, *, new_events: Iterable[Counted], resting: Collection[str]) -> Plan:
-    """``resting``: PodGroups that the cluster did not take lately."""
+def make(
+    result: Result,
+    snapshot: Snapshot,
+    *,
+    new_events: Iterable[Counted],
+    resting: Collection[str],
+    withdrawn: dict[str, PodGroup],
+) -> Plan:
+    """``resting``: PodGroups that the cluster did not take lately. ``withdrawn``: as the cluster shows them."""
     pods = {pod.key: pod for pod in snapshot.pods}
-    groups = {group.key: group for group in snapshot.pod_groups}
+    groups = {group.key: group for group in snapshot.pod_groups} | withdrawn
     return Plan(
         evictions=_evictions(result, pods),
         binds=_binds(result.binds, pods, groups),
@@ -151,9 +158,5 @@ def _event(counted: Counted, pods: dict[str, Pod], groups: dict[str, PodGroup]) 
     if counted.reclaim is not None:
         detail["reclaim"] = counted.reclaim
     return Draft(
-        kind=DecisionKind.EVENT,
-        gang=gang,
-        target=event.name,
-        uid=about.uid if about is not None else "",
-        detail=detail,
+        kind=DecisionKind.EVENT, gang=gang, target=event.name, uid=about.uid if about is not None else "", detail=detail
     )

@@ -31,11 +31,7 @@ CONNECTED = Reach(ReachState.CONNECTED)
 
 def reach_of(troubles: Sequence[Trouble]) -> Reach:
     lasting = [one for one in troubles if one.error and one.seconds >= PATIENCE_SECONDS]
-    for state, codes in (
-        (ReachState.UNREACHABLE, (0,)),
-        (ReachState.REFUSED, (401,)),
-        (ReachState.FORBIDDEN, (403,)),
-    ):
+    for state, codes in ((ReachState.UNREACHABLE, (0,)), (ReachState.REFUSED, (401,)), (ReachState.FORBIDDEN, (403,))):
         found = [one for one in lasting if one.code in codes]
         if found:
             return _reach(state, found)

@@ -70,13 +70,7 @@ def _write(cluster_id: int, start: dt.datetime, seconds: float, failures: int, e
     with connection.cursor() as cursor:
         cursor.execute(
             _DONE,
-            {
-                "cluster": cluster_id,
-                "from": start,
-                "seconds": seconds,
-                "failures": failures,
-                "error": error[:2000],
-            },
+            {"cluster": cluster_id, "from": start, "seconds": seconds, "failures": failures, "error": error[:2000]},
         )
         row = cursor.fetchone()
     assert row is not None

@@ -7,6 +7,7 @@ from functools import partial
 
 from django.db import transaction
 from django.utils import timezone
+from msgspec.structs import replace
 
 from tidesched_web.clusters import services as clusters
 from tidesched_web.clusters.kubernetes.paths import POD, POD_GROUP
@@ -17,7 +18,7 @@ from tidesched_web.common.live_hub import MOST_OF_ONE
 from tidesched_web.common.progress import progress
 from tidesched_web.engine import bridge
 from tidesched_web.engine.gangs import lasting_name, spared_until
-from tidesched_web.engine.model import BadInput, BrokenInvariant
+from tidesched_web.engine.model import BadInput, BrokenInvariant, GangPhase, Snapshot
 from tidesched_web.engine.taken import NotTaken, as_taken
 from tidesched_web.scheduling.holds import Hold
 from tidesched_web.scheduling.models import Session, SessionState
@@ -39,6 +40,8 @@ from tidesched_web.scheduling.pipeline.decisions import Draft
 from tidesched_web.scheduling.pipeline.lease import hold_row
 from tidesched_web.scheduling.pipeline.sending import Paused, Route, supersede
 from tidesched_web.scheduling.pipeline.work import Work
+from tidesched_web.workloads.gang_rows import uid_of
+from tidesched_web.workloads.models import Gang
 
 _Changed = dict[tuple[str, int | str], About | None]
 
@@ -113,9 +116,24 @@ def _3_take_the_snapshot(work: Work) -> None:
     if age > OLDEST_PICTURE_SECONDS:
         raise StalePicture(f"the cluster has not been heard for {age:.0f} s")
     work.seen = work.context.cache.snapshot()
-    work.snapshot = work.context.assumed.lay_over(work.seen)
     work.now = max(work.now, _cluster_time(work.context))
+    work.snapshot = _without_withdrawn(work, work.context.assumed.lay_over(work.seen))
     work.timed("snapshot", since)
+
+
+def _without_withdrawn(work: Work, snapshot: Snapshot) -> Snapshot:
+    """Gangs whose promise a person has withdrawn wait, and rest until its time is over."""
+    rows = Gang.objects.filter(cluster=work.cluster, gone_at__isnull=True, withdrawn_until__gt=work.now)
+    uids = set(rows.values_list("uid", flat=True)) if work.hold is None else set()
+    if not uids:
+        return snapshot
+    waits = (GangPhase.PENDING, GangPhase.INQUEUE)
+    work.withdrawn = {
+        group.key: group for group in snapshot.pod_groups if uid_of(group) in uids and group.phase in waits
+    }
+    rests = {"phase": GangPhase.PENDING, "backing_off": "its promise was withdrawn"}
+    groups = (replace(group, **rests) if group.key in work.withdrawn else group for group in snapshot.pod_groups)
+    return replace(snapshot, pod_groups=tuple(groups))
 
 
 def _4_decide(work: Work) -> None:
@@ -124,11 +142,7 @@ def _4_decide(work: Work) -> None:
     work.memory_in = memory.load(work.cluster.pk)
     try:
         work.result, work.memory_out = bridge.decide(
-            work.snapshot,
-            policy,
-            now=work.now.timestamp(),
-            memory=work.memory_in,
-            workspace=work.context.workspace,
+            work.snapshot, policy, now=work.now.timestamp(), memory=work.memory_in, workspace=work.context.workspace
         )
     except (BadInput, BrokenInvariant) as error:
         writing.write_failed(work, described(error))
@@ -144,7 +158,7 @@ def _5_write_then_send(work: Work) -> None:
     since = time.perf_counter()
     events = work.context.events.due(work.result, work.snapshot) if work.hold is None else []
     resting = work.context.refusals.names(POD_GROUP.plural)
-    work.plan = planning.make(work.result, work.snapshot, new_events=events, resting=resting)
+    work.plan = planning.make(work.result, work.snapshot, new_events=events, resting=resting, withdrawn=work.withdrawn)
     with transaction.atomic():
         hold_row(work.context.lease)
         writing.write(work)

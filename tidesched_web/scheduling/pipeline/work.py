@@ -6,7 +6,7 @@ from django.utils import timezone
 
 from tidesched_web.clusters.kubernetes.writes import ClusterWrites
 from tidesched_web.clusters.models import Cluster, PolicyRevision
-from tidesched_web.engine.model import Memory, Result, Snapshot
+from tidesched_web.engine.model import Memory, PodGroup, Result, Snapshot
 from tidesched_web.scheduling.holds import Hold
 from tidesched_web.scheduling.models import Reclaim, Session
 from tidesched_web.scheduling.pipeline.context import ClusterContext
@@ -29,6 +29,8 @@ class Work:
         # What the watch shows, and the same with the own writes laid over it that it does not show yet.
         self.seen: Snapshot
         self.snapshot: Snapshot
+        # As the cluster shows them: gangs whose promise a person has withdrawn.
+        self.withdrawn: dict[str, PodGroup] = {}
         self.memory_in: Memory | None = None
         self.result: Result
         self.memory_out: Memory
