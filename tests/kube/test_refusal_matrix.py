@@ -214,7 +214,8 @@ def _told(living: Living, cell: Cell) -> str:
 
 
 def _names(cell: Cell, code: str, text: str) -> bool:
-    return code != "write_refused" or f"{cell.verb} {cell.resource}" in text
+    # Where the kind has no subresource its status is patched with the object.
+    return code != "write_refused" or f"{cell.verb} {cell.resource.partition('/')[0]}" in text
 
 
 def _as_meant(living: Living, cell: Cell) -> bool:
