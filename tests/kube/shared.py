@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.kube.binaries import find
+from tests.kube.binaries import Binaries, find
 from tests.kube.real_server import DEFINITIONS, RealServer
 from tests.kube.standins.runner import EVERYBODY, StandIns
 
@@ -18,16 +18,16 @@ _started: list[RealServer] = []
 _beside: list[tuple[tuple[object, ...], StandIns]] = []
 
 
-def shared_server() -> RealServer:
-    """Started when first asked for; ends with the process.
+def find_or_skip() -> Binaries:
+    """Where there are no binaries the test is skipped; with ``CI=true`` it fails."""
+    missing = pytest.fail if os.environ.get("CI") == "true" else pytest.skip
+    return find() or missing("no kube-apiserver here: `make proof-kubernetes` builds it")
 
-    Where there are no binaries the test is skipped; with ``CI=true`` it fails.
-    """
+
+def shared_server() -> RealServer:
+    """Started when first asked for; ends with the process."""
     if not _started:
-        binaries = find()
-        if binaries is None:
-            missing = pytest.fail if os.environ.get("CI") == "true" else pytest.skip
-            missing("no kube-apiserver here: `make proof-kubernetes` builds it")
+        binaries = find_or_skip()
         folder = at_the_end().enter_context(tempfile.TemporaryDirectory(prefix="tidesched-kube-"))
         server = RealServer(Path(folder), binaries, definitions=[DEFINITIONS, *upstream_definitions()])
         at_the_end().callback(server.stop)

@@ -23,9 +23,8 @@ import pytest
 from django.db import connections
 
 from tests.cluster.workers import Broker, Worker, database_address
-from tests.kube.binaries import find
 from tests.kube.real_server import RealServer
-from tests.kube.shared import stand_aside, stand_by
+from tests.kube.shared import find_or_skip, stand_aside, stand_by
 from tests.waiting import until
 from tests.web.pipeline.stage import Stage
 from tests.web.pipeline.test_watching import replace_token
@@ -58,7 +57,7 @@ for number in range(10000):
     queue = Queue.objects.get(name="{0}")
     quota_writes.set_card_quota(cluster=queue.cluster, owner=queue, cards=dict([(CARD, 15 + number % 2)]))
     push.push_pending()
-    time.sleep(1)
+    time.sleep(1)  # the pace of who edits, no wait of the test
 """
 PROGRAMS = {"sessions": "from celery.__main__ import main; main()", "pusher": _PUSHER}
 
@@ -177,7 +176,7 @@ class Scene:
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RealServer]:
-    binaries = find() or pytest.skip("no kube-apiserver here: `make proof-kubernetes` builds it")
+    binaries = find_or_skip()
     users = {f"{name}'s": (name, ["system:masters"]) for name in TWO}
     made = RealServer(tmp_path_factory.mktemp("kube"), binaries, users=users, audited=True)
     made.start()

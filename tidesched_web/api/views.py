@@ -54,7 +54,7 @@ class ScopedView(APIView):
         except (DomainError, APIException) as fault:
             self._refuse_after_rights(request, fault)
 
-    def options(self, request: Request, *args: Any, **kwargs: Any) -> Response:  # type: ignore[override]
+    def options(self, request: Request, *args: Any, **kwargs: Any) -> Response:  # type: ignore[override]  # as DRF
         """What it allows; the OpenAPI document has the rest."""
         return Response(status=HTTPStatus.NO_CONTENT)
 

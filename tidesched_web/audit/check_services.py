@@ -82,7 +82,7 @@ def _check_or_say(chain: str, held: Trust) -> ChainReport | None:
         return check(chain, held)
     except DatabaseError:
         raise
-    except Exception as error:  # noqa: BLE001 - a bug
+    except Exception as error:  # noqa: BLE001 - a bug; said, and no other chain waits for it
         values = {"requested_at": None, "finished_at": None, "problem": described(error)}
         ChainCheck.objects.update_or_create(chain=chain, defaults=values)
         return None

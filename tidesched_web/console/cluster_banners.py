@@ -28,13 +28,13 @@ def cluster_banners(this: Page) -> list[dict[str, Any]]:
     elif cluster.test_verdict == "failed" and whole:  # type: ignore[attr-defined]  # of `clusters_now`
         text = _("The connection test has found that something is missing for this cluster's mode.")
         say("warning", text, view="connection", way=_("Look at it"))
-    if not cluster.session_id:  # type: ignore[attr-defined]
+    if not cluster.session_id:  # type: ignore[attr-defined]  # annotated
         text = _(
             "No session has run for this cluster yet. Numbers appear with the first one; if that takes more than a "
             "minute, see whether the worker runs."
         )
         say("", text)
-    for row in cluster.alert_rows:  # type: ignore[attr-defined]
+    for row in cluster.alert_rows:  # type: ignore[attr-defined]  # annotated
         text = alert_sentence(row["code"], row["numbers"] or {}, row["message"], everything=whole)
         say(row["severity"], text, view="alerts", way=_("Look at it"))
     return sorted(found.values(), key=lambda banner: list(TONES).index(banner["severity"]))

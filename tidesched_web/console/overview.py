@@ -71,7 +71,8 @@ def overview(this: Page) -> HttpResponse:
     taken = newest_reclaims(this.access, cluster, ROWS)
     now = cluster.clock()
     # Of `clusters_now`.
-    banners, more = cluster_banners(this), cluster.alert_banners - len(cluster.alert_rows)  # type: ignore[attr-defined]
+    rows = cluster.alert_rows  # type: ignore[attr-defined]  # annotated, as is the count
+    banners, more = cluster_banners(this), cluster.alert_banners - len(rows)  # type: ignore[attr-defined]
     return this.render(
         "overview/overview.html",
         {

@@ -233,7 +233,7 @@ def _tell_ending(ending: str, job: Job, error: str) -> None:
     try:
         with transaction.atomic():
             import_string(ending)(job, error)
-    except Exception:  # noqa: BLE001 - a bug
+    except Exception:  # noqa: BLE001 - a bug; the job ends all the same
         _log.exception("the ending of job %s failed", job.pk)
 
 
