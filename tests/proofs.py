@@ -36,6 +36,7 @@ PROOFS = {
     "kubernetes": Proof(f"-m 'kubernetes and not proof' {_TOGETHER} tests/cluster tests/kube", (_API_SERVER,)),
     "refusals": Proof("-s -m 'kubernetes and proof' tests/kube", (_API_SERVER,)),
     "volcano": Proof("-m volcano tests/volcano", (_API_SERVER, "tests.volcano.build")),
+    "signin": Proof("-m proof tests/signin", ("tests.signin.dex",)),
     "rest": Proof(
         f"{_TOGETHER} tests/api/test_conformance.py tests/api/test_hostile_bodies.py tests/api/test_hostile_forms.py",
         environment={"REST_EXAMPLES": os.environ.get("REST_EXAMPLES", "10")},
@@ -47,6 +48,7 @@ PROOFS = {
     ),
     "broken": Proof(f"{_TOGETHER} tests/properties/test_broken.py", environment={"BROKEN_SNAPSHOTS": "2000"}),
     "kernels": Proof("-m proof tests/properties/test_compiled.py"),
+    "metrics": Proof("tests/metrics"),
     "audit": Proof("--timeout 1200 tests/web/test_audit_tampering.py", environment={"AUDIT_COPIES": "1000"}),
     "bench": Proof(modules=("bench --smallest",)),
 }

@@ -53,6 +53,14 @@ def origin(name: str) -> str:
     raise ValueError(f"{name}={value.rpartition('@')[2]!r}: {said}")
 
 
+def choice(name: str, default: str, *others: str) -> str:
+    """Return one of some words. Raises ValueError: for any other."""
+    value = text(name, default).lower()
+    if value not in (default, *others):
+        raise ValueError(f"{name}={value!r}: expected one of {', '.join((default, *others))}")
+    return value
+
+
 def demo_size() -> str:
     """Return how large the demo is, S or M. Raises ValueError: for any other word."""
     size = text("DEMO_SIZE", "S").upper()

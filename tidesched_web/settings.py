@@ -40,6 +40,8 @@ CSRF_TRUSTED_ORIGINS = env.words("CSRF_TRUSTED_ORIGINS", (PUBLIC_URL,))
 _HTTPS = PUBLIC_URL.startswith("https://")
 SECURE_SSL_HOST = GIVEN_URL.rpartition("/")[2] or None
 SECURE_SSL_REDIRECT = _HTTPS and env.flag("SECURE_SSL_REDIRECT", default=True)
+# A Prometheus beside the pods asks each of them, and not the proxy that ends https.
+SECURE_REDIRECT_EXEMPT = [r"^metrics$"]
 # Whose X-Forwarded-For is believed: of the proxies named here, else of the peer (common.client_address).
 TRUSTED_PROXIES = env.networks("TRUSTED_PROXIES")
 BEHIND_PROXY = env.flag("BEHIND_PROXY", default=bool(TRUSTED_PROXIES))
@@ -74,6 +76,8 @@ INSTALLED_APPS = [
     "csp",
     "allauth",
     "allauth.account",
+    "allauth.socialaccount",
+    "allauth.mfa",
     "tidesched_web.common",
     "tidesched_web.audit",
     "tidesched_web.accounts",
@@ -84,6 +88,7 @@ INSTALLED_APPS = [
     "tidesched_web.scheduling",
     "tidesched_web.changes",
     "tidesched_web.api",
+    "tidesched_web.metrics",
     "tidesched_web.console",
 ]
 AUTH_USER_MODEL = "accounts.User"
@@ -91,6 +96,7 @@ DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
 MIDDLEWARE = [
     "tidesched_web.common.request_context.middleware",
+    "tidesched_web.front.middleware.measured",
     "django.middleware.security.SecurityMiddleware",
     "tidesched_web.common.static_files.StaticFilesMiddleware",
     "tidesched_web.front.middleware.Compression",
@@ -178,11 +184,12 @@ WEB_BODY_BYTES = env.number("WEB_BODY_BYTES", 4_194_304)
 DATA_UPLOAD_MAX_MEMORY_SIZE = 2 * WEB_BODY_BYTES
 STREAMS = env.number("STREAMS", 1000)
 STREAMS_OF_ONE = env.number("STREAMS_OF_ONE", 20)
+# Who reads /metrics without a token: the addresses of a Prometheus (docs/metrics.md).
+METRICS_ADDRESSES = env.networks("METRICS_ADDRESSES")
 
 # --- who may come in --------------------------------------------------------------------------------------------------
 
-# Names and passwords are those of accounts here. A provider (OIDC, SAML) is added by its app of allauth; limits and the
-# audit log hang on the adapter, which it uses too.
+# A name and a password of an account here, or a provider of OpenID Connect (docs/security.md).
 AUTHENTICATION_BACKENDS = ["tidesched_web.accounts.backend.AccountBackend"]
 PASSWORD_HASHERS = ["tidesched_web.common.hashing.Argon2", "django.contrib.auth.hashers.PBKDF2PasswordHasher"]
 PASSWORD_LENGTH = env.PASSWORD_LENGTH
@@ -202,6 +209,17 @@ ACCOUNT_SIGNUP_FIELDS = ["username*", "email", "password1*"]
 ACCOUNT_UNIQUE_EMAIL = False
 ACCOUNT_EMAIL_VERIFICATION = "none"
 ACCOUNT_SESSION_REMEMBER = True
+SOCIALACCOUNT_ADAPTER = "tidesched_web.accounts.social_adapter.SocialAdapter"
+SOCIALACCOUNT_LOGIN_ON_GET = True  # a form could not lead to another host: the content security policy holds it here
+SOCIALACCOUNT_REQUESTS_TIMEOUT = 5
+# A provider by the environment; others are added on the page "Sign-in".
+OIDC_ISSUER = env.text("OIDC_ISSUER")
+OIDC_CLIENT_ID = env.text("OIDC_CLIENT_ID")
+OIDC_CLIENT_SECRET = env.text("OIDC_CLIENT_SECRET")
+OIDC_NAME = env.text("OIDC_NAME", "Single sign-on")
+OIDC_SCOPES = env.text("OIDC_SCOPES", "openid profile email groups offline_access")
+# A person whom the provider no longer vouches for, or whose groups are others, is known after so long at most.
+SIGN_IN_CHECK_SECONDS = min(max(1, env.number("SIGN_IN_CHECK_SECONDS", 300)), 540)
 # How many tries there may be (docs/security.md): allauth's own names first, those of accounts.sign_in_limits behind.
 ACCOUNT_RATE_LIMITS = {
     "login": "120/m/ip",
@@ -211,6 +229,12 @@ ACCOUNT_RATE_LIMITS = {
     "login_spacing": "1/30s/key",
     "login_all": "300/m/key",
 }
+MFA_ADAPTER = "tidesched_web.accounts.mfa.MFAAdapter"
+MFA_SUPPORTED_TYPES = ["totp", "webauthn", "recovery_codes"]
+MFA_PASSKEY_LOGIN_ENABLED = True
+MFA_RECOVERY_CODES_SHOW_ONCE = True
+MFA_TOTP_ISSUER = "TideSched"
+MFA_TOTP_TOLERANCE = 1  # a phone's clock may be half a minute wrong
 
 CONTENT_SECURITY_POLICY = {
     "DIRECTIVES": {
@@ -364,9 +388,12 @@ LOGGING = {
     "version": 1,
     "disable_existing_loggers": False,
     "formatters": {
-        "line": {"format": "%(asctime)s %(levelname)s %(name)s: %(message)s", "datefmt": "%Y-%m-%dT%H:%M:%S%z"}
+        "line": {"format": "%(asctime)s %(levelname)s %(name)s: %(message)s", "datefmt": "%Y-%m-%dT%H:%M:%S%z"},
+        "json": {"()": "tidesched_web.common.log_lines.JsonFormatter"},
     },
-    "handlers": {"console": {"class": "logging.StreamHandler", "formatter": "line"}},
+    "handlers": {
+        "console": {"class": "logging.StreamHandler", "formatter": env.choice("LOG_FORMAT", "line", "json")},
+    },
     "root": {"handlers": ["console"], "level": env.text("LOG_LEVEL", "INFO")},
     "loggers": {
         "django.server": {"handlers": ["console"], "level": "WARNING", "propagate": False},

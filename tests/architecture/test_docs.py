@@ -10,7 +10,7 @@ from tests.architecture import sources
 from tests.proofs import PROOFS
 
 DOCS = sources.ROOT / "docs"
-READERS = {"text", "flag", "number", "words", "secret"}
+READERS = {"text", "flag", "number", "words", "secret", "networks", "choice"}
 
 
 def documents() -> str:

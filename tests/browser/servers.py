@@ -113,6 +113,7 @@ if __name__ == "__main__":
     elif sys.argv[1] == "full":
         made = world.full()
         _tenant_admin("lead", "search")
+        _tenant_admin("keeper", "search")  # of a passkey
         world_governance.answered(made)
         world_connections.tested(made)
     else:

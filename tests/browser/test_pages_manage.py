@@ -22,6 +22,8 @@ PAGES = {
     "users": "/users/",
     "user": "/users/1/",
     "user-new": "/new/user/",
+    "sign-in": "/settings/sign-in/",
+    "provider-new": "/settings/sign-in/new/provider/",
     "queue-new": f"{CLUSTER}/new/queue/",
     "queue-edit": f"{CLUSTER}/queues/search-training/edit/",
     "queue-close": f"{CLUSTER}/queues/search-training/close/",

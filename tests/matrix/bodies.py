@@ -29,6 +29,8 @@ SETTINGS = {
     "evict_gangs_per_minute": "60", "evict_cards_per_minute": "600", "evict_share_of_training": "0.5", **REASON,
 }  # fmt: skip
 
+PROVIDER = {"name": "Corp", "client_id": "x", "scopes": "openid"}
+
 # Forms of the console, by the route's name; the others send a reason. A text may name a key or a text of the stage.
 FORMS: dict[str, dict[str, str]] = {
     "gang_try": {}, "gang_withdraw": REASON,
@@ -45,6 +47,13 @@ FORMS: dict[str, dict[str, str]] = {
     "business_line_edit": {"name": "Research"},
     "user_new": {"username": "new"},
     "user_edit": {"first_name": "Mei"},
+    "provider_new": PROVIDER | {"slug": "new", "issuer": "https://new.example"},
+    "provider_edit": PROVIDER | {"issuer": "http://127.0.0.1:9", "version": "1"},
+    "provider_remove": {**REASON, "version": "1"},
+    "sign_in_rule_new": {"provider": "corp", "claim": "groups", "value": "ops", "role": "auditor"},
+    "sign_in_rule_edit": {"provider": "corp", "claim": "groups", "value": "ops", "role": "auditor", "version": "1"},
+    "sign_in_rule_remove": {**REASON, "version": "1"},
+    "sign_in_settings": {"local_accounts": "on", "mfa_roles": "auditor", "version": "1"},
     "queue_new": {
         "name": "new", "service_type": "inference", "owner": "project-{projects}", f"card:{H200}": "0", **REASON,
     },

@@ -30,7 +30,8 @@ CONSOLE_GET = {
     "sees everything": ("in 403 403 403 403 403 200 200", "audit_integrity"),
     "platform admin": (
         "in 403 403 403 403 403 403 200",
-        "cluster_new cluster_rights cluster_offer audit_drop tenant_new user_new all_tokens",
+        """cluster_new cluster_rights cluster_offer audit_drop tenant_new user_new all_tokens provider_new provider_edit
+        provider_remove sign_in_rule_new sign_in_rule_edit sign_in_rule_remove""",
     ),
     "sees the cluster": (
         "in 404 200 200 200 404 200 200",
@@ -64,9 +65,9 @@ CONSOLE_GET = {
     ),
     "one's own": ("in 404 404 200 404 404 404 200", "job"),
     "sees everything, else not there": (
-        "in 404 404 404 404 404 200 200", "connection connection_tested status users user",
+        "in 404 404 404 404 404 200 200", "connection connection_tested status users user sign_in_settings",
     ),
-    "administers accounts": ("in 404 404 404 404 404 403 200", "user_edit user_switch"),
+    "administers accounts": ("in 404 404 404 404 404 403 200", "user_edit user_switch user_mfa_reset"),
 }  # fmt: skip
 
 CONSOLE_POST = {
@@ -91,7 +92,9 @@ CONSOLE_POST = {
     "makes it in the tenant, where they write quota of the cluster": ("in 404 403 302 400 404 403 302", "queue_new"),
     "verifies the audit log": ("in 403 403 403 403 403 302 302", "audit_verify"),
     "platform admin": (
-        "in 403 403 403 403 403 403 302", "cluster_new cluster_offer audit_seal audit_drop tenant_new",
+        "in 403 403 403 403 403 403 302",
+        """cluster_new cluster_offer audit_seal audit_drop tenant_new provider_new provider_edit provider_remove
+        sign_in_rule_new sign_in_rule_edit sign_in_rule_remove""",
     ),
     "platform admin, and is shown what came": ("in 403 403 403 403 403 403 200", "user_new"),
     "one's own token, shown once": ("in 200 200 200 200 200 200 200", "tokens"),
@@ -132,7 +135,8 @@ CONSOLE_POST = {
         "in 404 403 403 404 404 403 400", "tenant_delete",
     ),
     "one's own, and it ends": ("in 404 404 302 404 404 404 302", "job_cancel token_revoke"),
-    "administers accounts": ("in 404 404 404 404 404 403 302", "user_edit user_switch"),
+    "administers accounts": ("in 404 404 404 404 404 403 302", "user_edit user_switch sign_in_settings"),
+    "administers accounts, and there is none": ("in 404 404 404 404 404 403 400", "user_mfa_reset"),
     "administers accounts, and is shown the link": ("in 404 404 404 404 404 403 200", "user"),
     "alerts of the platform": (
         "in 404 404 404 404 404 403 302", "resolve_platform_alert acknowledge_platform_alert",
@@ -266,11 +270,42 @@ OF_PLATFORM_CLASSES = {
 OTHER_GET = {
     "signed out": ("200 302 302 302 302 302 302 302", "account_login"),
     "only a POST": ("405 405 405 405 405 405 405 405", "account_logout"),
+    "one's own": (
+        "in 200 200 200 200 200 200 200",
+        "mfa_index mfa_list_webauthn mfa_activate_totp mfa_add_webauthn mfa_generate_recovery_codes",
+    ),
+    "one's own, and there is none": (
+        "in 404 404 404 404 404 404 404",
+        "mfa_deactivate_totp mfa_view_recovery_codes mfa_edit_webauthn mfa_remove_webauthn",
+    ),
+    # These accounts have no password and no second step.
+    "nothing to confirm by": (
+        "in 403 403 403 403 403 403 403",
+        "account_reauthenticate mfa_reauthenticate mfa_reauthenticate_webauthn",
+    ),
+    "the second step of a sign-in": ("302 302 302 302 302 302 302 302", "mfa_authenticate"),
+    "asks for a passkey": ("200 200 200 200 200 200 200 200", "mfa_login_webauthn"),
     "nothing is there": ("404 404 404 404 404 404 404 404", "api_path_rest"),
+    "a provider that is switched off": ("404 404 404 404 404 404 404 404", "oidc_login oidc_callback"),
 }
 OTHER_POST = {
     "signed out": ("200 302 302 302 302 302 302 302", "account_login"),
     "ends the session": ("302 302 302 302 302 302 302 302", "account_logout"),
+    "one's own profile": ("in 302 302 302 302 302 302 302", "mfa_index mfa_list_webauthn"),
+    "one's own, without a code": (
+        "in 200 200 200 200 200 200 200",
+        "mfa_activate_totp mfa_add_webauthn mfa_generate_recovery_codes",
+    ),
+    "one's own, and there is none": (
+        "in 404 404 404 404 404 404 404",
+        "mfa_deactivate_totp mfa_edit_webauthn mfa_remove_webauthn",
+    ),
+    "only a GET": ("405 405 405 405 405 405 405 405", "mfa_view_recovery_codes oidc_login oidc_callback"),
+    "nothing to confirm by": (
+        "in 403 403 403 403 403 403 403",
+        "account_reauthenticate mfa_reauthenticate mfa_reauthenticate_webauthn",
+    ),
+    "second step of a sign-in": ("302 302 302 302 302 302 302 302", "mfa_authenticate mfa_login_webauthn"),
     "nothing is there": ("404 404 404 404 404 404 404 404", "api_path_rest"),
 }
 
@@ -304,8 +339,8 @@ SCOPES = {
 }
 # Reads of a token that writes: what they leave is the proof that the file was handed out.
 NOTED = {("api:audit-segment-file", "get")}
-# Addresses that are a stream or answer for no object.
-ELSEWHERE = {"api:stream": "tests/web/console/test_stream.py"}
+# Addresses that are a stream, or are for tokens alone although they are not of REST.
+ELSEWHERE = {"api:stream": "tests/web/console/test_stream.py", "metrics": "tests/web/metrics/test_guards.py"}
 
 
 def _expected() -> dict[tuple[str, str], list[str]]:

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 from unittest.mock import patch
 
+from allauth.mfa.models import Authenticator
 from django.test import Client
 from django.urls import get_resolver
 from django.urls.resolvers import URLPattern, URLResolver
@@ -23,7 +24,7 @@ from tests import quota_writes
 from tests.api import cast
 from tests.quota_writes import write_tide_plan
 from tidesched_web.accounts import services as accounts
-from tidesched_web.accounts.models import AccessLink, ApiToken, Membership
+from tidesched_web.accounts.models import AccessLink, ApiToken, IdentityProvider, Membership, SignInRule
 from tidesched_web.accounts.selectors import access_of
 from tidesched_web.audit import segment_services
 from tidesched_web.audit import services as audit
@@ -131,6 +132,7 @@ class Stage:
             "grants": world.grant.pk,
             "users": users["teammate"].pk,
             "links": AccessLink.objects.get(user=invited).pk,
+            "passkeys": Authenticator.objects.create(user=invited, type="webauthn", data={"name": "phone"}).pk,
         }
         self.names = _NAME_BY_BEGINNING
         self.of_platform = _of_platform(world)
@@ -142,6 +144,8 @@ class Stage:
             "secret": self.secret,
             "project": "acme-chat",
             "mode": "observe",
+            "provider": "corp",
+            "provider_id": "corp",
             "priority_class": east.priority_classes.first().name,
         }
         # What the page of each form says of the version of its object; whatever is asked is taken back.
@@ -222,10 +226,14 @@ def _objects(world: cast.World) -> dict[str, int]:
         tenant_ids=[acme.pk], reason="a note of acme",
     )  # fmt: skip
     token, _plain = accounts.create_token(user=world.users["owner"], scopes=["quota:read"], actor="tests")
+    facts = {"slug": "corp", "name": "Corp", "issuer": "http://127.0.0.1:9", "client_id": "x", "enabled": False}
+    provider = IdentityProvider.objects.create(**facts)
+    rule = SignInRule.objects.create(provider=provider, value="gpu-admins", role="admin")
     return {
         "quota-changes": change.pk, "waiting-change": waits.pk, "tide-plans": plan.pk, "jobs": job.pk,
         "trials": trial.pk, "drift": drift.pk, "alerts": alert.pk, "audit": entry.pk, "segment": segment.pk,
         "tokens": token.pk, "offer": _offer(None).pk, "other-offer": _offer(east).pk,
+        "sign-in-rules": rule.pk,
     }  # fmt: skip
 
 
@@ -278,7 +286,8 @@ _KEY_OF = {
 _KEY_BY_BEGINNING = {
     "gang": "gangs", "reclaim": "reclaims", "resolve": "alerts", "acknowledge": "alerts", "member": "members",
     "business_line": "business-lines", "user": "users", "grant": "grants", "card_type": "card-types",
-    "change": "quota-changes", "job": "jobs", "token": "tokens",
+    "change": "quota-changes", "job": "jobs", "token": "tokens", "mfa": "passkeys",
+    "sign_in_rule": "sign-in-rules",
 }  # fmt: skip
 _NAME_BY_BEGINNING = {
     "queue": "acme-online", "gang": "web", "tide_plan": "nights-of-acme", "priority_class": "pc-low",

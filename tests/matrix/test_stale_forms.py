@@ -30,7 +30,7 @@ WITHOUT = {
     "makes": (
         "tenant_new", "project_new", "business_line_new", "user_new", "queue_new", "grant_new", "card_type_new",
         "priority_class_new", "priority_class_defaults", "tide_plan_new", "members", "member_invite", "tokens",
-        "cluster_new",
+        "cluster_new", "provider_new", "sign_in_rule_new",
     ),
     "makes a draft, which is reviewed": (
         "tree_file", "adoption", "quota_review", "gang_try", "tide_plan_switch",
@@ -38,8 +38,8 @@ WITHOUT = {
     ),
     "an act that happens once, on what it names": (
         "acknowledge_alert", "resolve_alert", "acknowledge_platform_alert", "resolve_platform_alert", "job_cancel",
-        "token_revoke", "member_link", "user", "policy_release", "audit_verify", "audit_seal", "audit_drop",
-        "connection_test", "grant_delete", "gang_withdraw",
+        "token_revoke", "member_link", "user", "user_mfa_reset", "policy_release", "audit_verify", "audit_seal",
+        "audit_drop", "connection_test", "grant_delete", "gang_withdraw",
     ),
     "says which of two states it asks for; of two people one wins": ("pause",),
     "replaces the whole connection by one that was tested, with its test": (
@@ -103,7 +103,7 @@ def test_every_form_that_edits_carries_a_version_and_a_stale_one_writes_nothing(
             # A page of a deletion that something prevents asks for no reason, and sends nothing.
             elif "reason" in form.fields or not name.endswith("_delete"):
                 wrong += [f"{name}: {fault}" for fault in faults_of_stale(stage, name, form, fields[0])]
-    assert wrong == []
+    assert wrong == [], chr(10).join(wrong)
     assert {name for name, _action in seen} >= EDITS, "a page has lost its form"
 
 

@@ -37,6 +37,7 @@ _VOLATILE = (
     (re.compile(r'(?<="resourceVersion": ")\d+|(?<="uid": ")[0-9a-f-]{36}'), "<of the cluster>"),
     (re.compile(r"tide_[\w-]{6,}…?"), "<token>"),
     (re.compile(r"(?<=/invite/)[\w-]{16,}"), "<secret>"),
+    (re.compile(r"\b[A-Z2-7]{32}\b"), "<key>"),
     (re.compile(r"\b(?=\d*[a-f])[0-9a-f]{12,}\b…?|\b0{64}\b"), "<hash>"),
     (re.compile(r"(?<=PostgreSQL\n)[\d.]+|(?<=TideSched\n)\d+[\d.]+"), "<version>"),
     (re.compile(r"(?<=\d\d:\d\d:\d\d)\.\d{3,6}"), ""),

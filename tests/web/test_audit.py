@@ -37,7 +37,8 @@ def test_entries_follow_each_other_and_the_hash_can_be_taken_again_from_the_reci
     said = json.loads(bytes(second.payload))
     assert hashlib.sha256(rfc8785.dumps(said)).hexdigest() == second.hash
     assert set(said) == {
-        "recipe", "chain", "id", "heads", "seq", "at", "prev_hash", "actor", "actor_kind", "actor_id", "action",
+        "recipe", "chain", "id", "heads", "seq", "at", "prev_hash", "actor", "actor_kind", "actor_id", "actor_issuer",
+        "actor_subject", "action",
         "object_type", "object_id", "object_label", "cluster_id", "tenant_ids", "request_id", "address", "reason",
         "before", "after",
     }  # fmt: skip

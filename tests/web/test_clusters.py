@@ -68,7 +68,7 @@ def test_the_commands_rotate_and_refuse_foreign_keys(settings):
     out = io.StringIO()
     call_command("credentials", "rotate", stdout=out)
     call_command("credentials", "check", stdout=out)
-    rotated = "1 credentials and 1 signing keys were encrypted anew"
+    rotated = "1 credentials, 0 secrets of sign-in and 1 signing keys were encrypted anew"
     assert out.getvalue() == f"{rotated}\nevery stored credential can be read\n"
 
     settings.TIDESCHED_KEYS = [new]

@@ -338,6 +338,7 @@ def test_the_second_start_does_nothing_again(installation: Installation) -> None
         "encryption keys: up to date",
         "audit log: up to date",
         "first account: up to date",
+        "identity provider: up to date",
     ]
     assert installation.said("Admin password") == [f"Admin password: see {installation.folder / 'admin.json'}"]
     assert not any(interpreted for _pid, interpreted in installation.first.values()), "compiled by now"

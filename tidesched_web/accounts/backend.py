@@ -11,4 +11,6 @@ class AccountBackend(ModelBackend):
 
     def get_user(self, user_id: Any) -> User | None:
         user = user_of_session(user_id)
-        return user if user is not None and self.user_can_authenticate(user) else None
+        if user is None or (user.local_off and not user.issuer):  # type: ignore[attr-defined]  # annotated
+            return None
+        return user if self.user_can_authenticate(user) else None

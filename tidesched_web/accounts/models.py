@@ -34,6 +34,9 @@ class User(AbstractUser):
     invited_by = models.ForeignKey("self", on_delete=models.SET_NULL, null=True, blank=True, related_name="+")
     role_given_by = models.ForeignKey("self", on_delete=models.SET_NULL, null=True, blank=True, related_name="+")
     role_given_at = models.DateTimeField(null=True, blank=True)
+    # Who a provider says that it is; empty in an account that signs in with a password. Each audit entry repeats them.
+    issuer = models.CharField(max_length=500, blank=True, default="", db_default="", editable=False)
+    subject = models.CharField(max_length=255, blank=True, default="", db_default="", editable=False)
 
     @property
     def is_platform_admin(self) -> bool:
@@ -172,6 +175,105 @@ class ApiToken(models.Model):
         return TokenState.LIVE if self.user.is_active else TokenState.ACCOUNT_OFF
 
 
+class IdentityProvider(Versioned):
+    """Who signs people in by OpenID Connect. Its issuer stays: a subject means a person only together with it."""
+
+    slug = models.SlugField(max_length=40, unique=True)
+    name = models.CharField(max_length=80)
+    issuer = models.URLField(max_length=500, unique=True)
+    client_id = models.CharField(max_length=255)
+    secret = models.BinaryField(null=True)
+    secret_key_id = models.CharField(max_length=32, blank=True, default="")
+    scopes = models.CharField(max_length=255, default="openid profile email groups offline_access")
+    enabled = models.BooleanField(default=True)
+    from_environment = models.BooleanField(default=False)
+    # Since when the check of those who came from it gets no answer.
+    failing_since = models.DateTimeField(null=True)
+    failure = models.CharField(max_length=300, blank=True, default="")
+
+    class Meta:
+        ordering = ["name"]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class Identity(models.Model):
+    """What a provider last said of a person, and the refresh token by which it is asked again."""
+
+    user = models.OneToOneField(User, on_delete=models.CASCADE, related_name="identity")
+    provider = models.ForeignKey(IdentityProvider, on_delete=models.PROTECT, related_name="identities")
+    claims = models.JSONField(default=dict)
+    # What the rules gave, and nobody by hand: `{"platform_role": …, "tenants": {id: role}}`.
+    given = models.JSONField(default=dict)
+    refresh_token = models.BinaryField(null=True)
+    refresh_key_id = models.CharField(max_length=32, blank=True, default="")
+    # When it was last asked about, and when the provider last said yes.
+    checked_at = models.DateTimeField()
+    vouched_at = models.DateTimeField()
+    # The provider no longer vouches for the person: a new sign-in ends this.
+    ended_at = models.DateTimeField(null=True)
+
+    class Meta:
+        indexes = [models.Index(fields=["checked_at"], name="identity_due", condition=Q(ended_at__isnull=True))]
+
+    def __str__(self) -> str:
+        return f"{self.user} by {self.provider}"
+
+
+class RuleRole(models.TextChoices):
+    PLATFORM_ADMIN = "admin", _("Platform admin")
+    AUDITOR = "auditor", _("Auditor")
+    TENANT_ADMIN = "tenant_admin", _("Tenant admin")
+    MEMBER = "member", _("Member")
+
+
+TENANT_ROLES = {RuleRole.TENANT_ADMIN: TenantRole.ADMIN, RuleRole.MEMBER: TenantRole.MEMBER}
+
+
+class SignInRule(Versioned):
+    """Who has ``value`` in ``claim``, as its text or in its list, gets ``role``."""
+
+    provider = models.ForeignKey(IdentityProvider, on_delete=models.CASCADE, related_name="rules")
+    claim = models.CharField(max_length=120, default="groups")
+    value = models.CharField(max_length=255)
+    role = models.CharField(max_length=16, choices=RuleRole)
+    tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE, null=True, blank=True, related_name="+")
+    # Stands behind the roles that the rule gives, as who gives them by hand does.
+    edited_by = models.ForeignKey(User, on_delete=models.SET_NULL, null=True, related_name="+")
+
+    class Meta:
+        ordering = ["provider", "claim", "value", "pk"]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["provider", "claim", "value", "role", "tenant"], name="one_sign_in_rule", nulls_distinct=False
+            ),
+            models.CheckConstraint(
+                name="tenant_of_a_tenants_role",
+                condition=Q(role__in=TENANT_ROLES, tenant__isnull=False)
+                | (~Q(role__in=TENANT_ROLES) & Q(tenant__isnull=True)),
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.claim} = {self.value}: {self.role}"
+
+
+class SignInSettings(Versioned):
+    """One row. With local accounts off, ``break_glass`` alone signs in with a password."""
+
+    local_accounts = models.BooleanField(default=True)
+    break_glass = models.ForeignKey(User, on_delete=models.PROTECT, null=True, related_name="+")
+    break_glass_used_at = models.DateTimeField(null=True)
+    break_glass_used_by = models.CharField(max_length=150, blank=True, default="")
+    mfa_roles: ArrayField[list[str], list[str]] = ArrayField(
+        models.CharField(max_length=16, choices=RuleRole), default=list
+    )
+
+    def __str__(self) -> str:
+        return "sign-in"
+
+
 class LinkKind(models.TextChoices):
     INVITE = "invite", _("Invitation")
     RESET = "reset", _("New password")
@@ -213,6 +315,6 @@ SCOPE_WORDS = {
     Scope.QUOTA_WRITE: gettext_noop("change quota and everything that is carried out as a change; read changes, jobs"),
     Scope.RECLAIM_READ: gettext_noop("read reclaims, sessions, alerts"),
     Scope.AUDIT_READ: gettext_noop("read the audit log and accounts"),
-    Scope.METRICS_READ: gettext_noop("read usage"),
+    Scope.METRICS_READ: gettext_noop("read usage, /metrics"),
     Scope.ADMIN: gettext_noop("all of the above; tokens, members, accounts, and the acts of platform admins"),
 }

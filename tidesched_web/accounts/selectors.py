@@ -1,14 +1,18 @@
 """Every ``visible_…`` function takes its caller's `Access`: an object out of sight is a 404, never a 403."""
 
 import zlib
+from collections.abc import Iterable
 
+from allauth.mfa.models import Authenticator
 from django.contrib.auth.hashers import UNUSABLE_PASSWORD_PREFIX
 from django.contrib.auth.models import AnonymousUser
 from django.contrib.postgres.fields import ArrayField
-from django.db.models import Count, Exists, JSONField, OuterRef, Prefetch, QuerySet
+from django.db.models import Count, Exists, JSONField, OuterRef, Prefetch, QuerySet, Subquery
 from django.db.models.expressions import RawSQL
-from django.db.models.functions import Now
+from django.db.models.fields.json import KT
+from django.db.models.functions import Coalesce, Now
 
+from tidesched_web.accounts.identity_selectors import sign_in_settings
 from tidesched_web.accounts.models import (
     AccessLink,
     ApiToken,
@@ -16,6 +20,7 @@ from tidesched_web.accounts.models import (
     Membership,
     PlatformRole,
     Project,
+    SignInSettings,
     Tenant,
     TenantRole,
     User,
@@ -26,7 +31,7 @@ from tidesched_web.common.permissions import Access
 
 
 def user_actor(user: User) -> Actor:
-    return Actor(user.get_username(), ActorKind.USER, user.pk)
+    return Actor(user.get_username(), ActorKind.USER, user.pk, issuer=user.issuer, subject=user.subject)
 
 
 def account_version(user: User) -> int:
@@ -41,22 +46,62 @@ def _memberships(user_column: str) -> RawSQL:
 
 
 def user_of_session(pk: int) -> User | None:
-    return User.objects.annotate(membership_rows=_memberships("accounts_user.id")).filter(pk=pk).first()
+    return with_mfa(User.objects.annotate(membership_rows=_memberships("accounts_user.id"))).filter(pk=pk).first()
+
+
+def with_mfa(users: QuerySet[User]) -> QuerySet[User]:
+    """Each with what `mfa_demanded_of` asks, and whether passwords are switched off for it, in the same query."""
+    has = Exists(Authenticator.objects.filter(user=OuterRef("pk")))
+    off = SignInSettings.objects.filter(local_accounts=False).exclude(break_glass=OuterRef("pk"))
+    demanding = Subquery(SignInSettings.objects.values("mfa_roles")[:1])
+    return users.annotate(mfa_rows=has, demanding_roles=demanding, local_off=Exists(off))
+
+
+def has_mfa(user: User) -> bool:
+    """No query where the account was read for this request."""
+    rows = getattr(user, "mfa_rows", None)
+    return bool(authenticators_of(user).exists() if rows is None else rows)
+
+
+def authenticators_of(user: User) -> QuerySet[Authenticator]:
+    rows: QuerySet[Authenticator] = Authenticator.objects.filter(user=user).order_by("pk")
+    return rows
+
+
+def keys_of_mfa() -> set[str]:
+    """The ids of the keys that sealed secrets of two-step sign-in."""
+    rows = Authenticator.objects.annotate(sealed=Coalesce(KT("data__secret"), KT("data__seed"))).exclude(sealed=None)
+    return {str(sealed).partition(" ")[0] for sealed in rows.values_list("sealed", flat=True)}
+
+
+def mfa_demanded_of(user: User, tenant_roles: Iterable[str] | None = None) -> bool:
+    """Whether a role of the account demands two-step sign-in and the account has none."""
+    rows = user.demanding_roles if hasattr(user, "demanding_roles") else sign_in_settings().mfa_roles
+    demanded = set(rows or ())
+    if not demanded or has_mfa(user):
+        return False
+    held = _tenant_roles(user).values() if tenant_roles is None else tenant_roles
+    roles = {"tenant_admin" if role == TenantRole.ADMIN else str(role) for role in held}
+    return not demanded.isdisjoint({str(user.platform_role), *roles})
+
+
+def _tenant_roles(user: User) -> dict[int, str]:
+    rows = getattr(user, "membership_rows", None)
+    if rows is None:
+        return dict(Membership.objects.filter(user_id=user.pk).values_list("tenant_id", "role"))
+    return {row["tenant"]: row["role"] for row in rows}
 
 
 def access_of(user: User | AnonymousUser, token: ApiToken | None = None) -> Access:
     """One query, or none where the account was read for this request together with its memberships."""
     if not isinstance(user, User) or not user.is_active:
         return Access(actor=ANONYMOUS, scopes=frozenset())
-    rows = getattr(user, "membership_rows", None)
-    if rows is None:
-        roles = dict(Membership.objects.filter(user_id=user.pk).values_list("tenant_id", "role"))
-    else:
-        roles = {row["tenant"]: row["role"] for row in rows}
+    roles = _tenant_roles(user)
     everything, administers = user.sees_everything, user.is_platform_admin
     actor, scopes = user_actor(user), None
     if token is not None:
-        actor = Actor(f"{actor} (token {token.prefix}…)", ActorKind.TOKEN, user.pk)
+        name = f"{actor} (token {token.prefix}…)"
+        actor = Actor(name, ActorKind.TOKEN, user.pk, issuer=user.issuer, subject=user.subject)
         scopes = frozenset(token.scopes)
         if token.tenant_id is not None:
             # An admin's token for one tenant acts there as a tenant admin and sees nothing else.
@@ -80,6 +125,8 @@ def access_of(user: User | AnonymousUser, token: ApiToken | None = None) -> Acce
 def live_token(plain: str) -> ApiToken | None:
     """The token with this text and its user, unless it is revoked, expired or its user is switched off. One query."""
     tokens = ApiToken.objects.select_related("user").annotate(membership_rows=_memberships("accounts_apitoken.user_id"))
+    # Those of a person whom the provider no longer vouches for rest until the next sign-in.
+    tokens = tokens.exclude(user__identity__ended_at__isnull=False)
     token = tokens.filter(token_hash=token_hash(plain)).first()
     if token is None or not token.usable or not token.user.is_active:
         return None
@@ -134,6 +181,10 @@ def users_with_memberships(access: Access) -> QuerySet[User]:
 
 def memberships_of(user: User) -> list[Membership]:
     return list(Membership.objects.filter(user=user).select_related("tenant").order_by("tenant__slug")[:200])
+
+
+def memberships_by_tenant(user: User) -> dict[int, Membership]:
+    return {row.tenant_id: row for row in Membership.objects.filter(user=user).select_related("user", "tenant")}
 
 
 def only_admin_who_signs_in(user: User) -> bool:

@@ -8,7 +8,7 @@ from django.db.models import Q
 from django.db.models.functions import Now
 
 from tidesched_web.accounts.models import ApiToken, Membership, Scope, User
-from tidesched_web.accounts.selectors import access_of
+from tidesched_web.accounts.selectors import access_of, mfa_demanded_of, with_mfa
 from tidesched_web.accounts.tokens import token_hash
 from tidesched_web.common.permissions import Access
 
@@ -49,15 +49,11 @@ def standings(callers: Collection[Caller]) -> dict[Caller, str]:
     ids = {caller.user_id for caller in callers}
     sessions = {caller.session_key for caller in callers if caller.session_key}
     hashes = {caller.token_hash for caller in callers if caller.token_hash}
-    people = {
-        pk: [password, role]
-        for pk, password, role in User.objects.filter(pk__in=ids, is_active=True, must_change_password=False)
-        .order_by()
-        .values_list("pk", "password", "platform_role")
-    }
-    roles: defaultdict[int, list[str]] = defaultdict(list)
+    listening = User.objects.filter(pk__in=ids, is_active=True, must_change_password=False)
+    people = {user.pk: user for user in with_mfa(listening).order_by()}
+    roles: defaultdict[int, dict[int, str]] = defaultdict(dict)
     for user, tenant, role in Membership.objects.filter(user_id__in=people).values_list("user_id", "tenant_id", "role"):
-        roles[user].append(f"{tenant}:{role}")
+        roles[user][tenant] = role
     live_sessions = (
         set(
             Session.objects.filter(session_key__in=sessions, expire_date__gt=Now()).values_list(
@@ -84,7 +80,12 @@ def standings(callers: Collection[Caller]) -> dict[Caller, str]:
             continue
         if caller.token_hash and caller.token_hash not in live_hashes:
             continue
-        rights = "\n".join([*person, *sorted(roles[caller.user_id])])
+        held = roles[caller.user_id]
+        off = person.local_off and not person.issuer  # type: ignore[attr-defined]  # annotated
+        if caller.session_key and (off or mfa_demanded_of(person, held.values())):
+            continue
+        tenants = sorted(f"{tenant}:{role}" for tenant, role in held.items())
+        rights = "\n".join([person.password, person.platform_role, *tenants])
         found[caller] = hashlib.sha256(rights.encode()).hexdigest()
     return found
 

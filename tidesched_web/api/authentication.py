@@ -6,6 +6,7 @@ from rest_framework.authentication import BaseAuthentication
 from rest_framework.exceptions import AuthenticationFailed, PermissionDenied
 from rest_framework.request import Request
 
+from tidesched_web.accounts.mfa import refuse_where_demanded
 from tidesched_web.accounts.models import ApiToken, User
 from tidesched_web.accounts.selectors import live_token
 from tidesched_web.accounts.services import note_token_use
@@ -41,6 +42,7 @@ class BrowserAuthentication(BaseAuthentication):
             return None
         if user.must_change_password:
             raise PermissionDenied("Change your first password in the console before you use the API.")
+        refuse_where_demanded(user)
         check = _CsrfCheck(lambda _: None)  # type: ignore[arg-type]  # no answer is asked of it
         check.process_request(browser)
         reason = check.process_view(browser, None, (), {})  # type: ignore[arg-type]  # reads no view

@@ -14,6 +14,7 @@ from django.http import HttpRequest, HttpResponse, HttpResponseBase, StreamingHt
 from django.utils.translation import gettext as _
 from django.views.decorators.csrf import csrf_exempt
 
+from tidesched_web.accounts.mfa import refuse_where_demanded
 from tidesched_web.accounts.selectors import access_of, live_token
 from tidesched_web.accounts.stream_selectors import MAY_LISTEN, Caller, caller_of_session, caller_of_token, standings
 from tidesched_web.api.problem_json import answer, throttled
@@ -41,6 +42,7 @@ def _admitted(request: HttpRequest) -> tuple[Caller, str, live.Sight] | None:
             return None
         caller = caller_of_token(token, plain)
     elif request.user.is_authenticated:
+        refuse_where_demanded(request.user)
         access = access_of(request.user)
         caller = caller_of_session(request.user, request.session.session_key or "")
     else:
@@ -62,7 +64,10 @@ async def stream(request: HttpRequest) -> HttpResponseBase:
         return _refused(request, "unknown_parameter", text % {"name": unknown[0], "known": ", ".join(PARAMETERS)})
     if twice := next((name for name, values in request.GET.lists() if len(values) > 1), ""):
         return _refused(request, "invalid", _("%(name)s is given more than once.") % {"name": twice})
-    admitted = await sync_to_async(_admitted)(request)
+    try:
+        admitted = await sync_to_async(_admitted)(request)
+    except DomainError as error:
+        return answer(error, request, {"Cache-Control": "no-store"})
     if admitted is None:
         if waits := await sync_to_async(anonymous_waits)():
             headers = {"Retry-After": str(math.ceil(waits)), "Cache-Control": "no-store"}

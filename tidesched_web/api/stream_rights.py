@@ -58,6 +58,9 @@ class OpenStreams:
         self._by_account: Counter[int] = Counter()
         self._watching: asyncio.Task[None] | None = None
 
+    def __len__(self) -> int:
+        return len(self._streams)
+
     def room_for(self, caller: Caller) -> str:
         if self._by_account[caller.user_id] >= settings.STREAMS_OF_ONE:
             return "too_many_streams"
@@ -117,6 +120,10 @@ class OpenStreams:
 def open_streams() -> OpenStreams:
     loop = asyncio.get_running_loop()
     return _all.setdefault(loop, OpenStreams())
+
+
+def open_now() -> int:
+    return sum(len(one) for one in list(_all.values()))
 
 
 def _read(callers: Collection[Caller], due: list[Caller]) -> tuple[dict[Caller, str], dict[Caller, Sight]]:

@@ -26,6 +26,8 @@ class AuditEntry(models.Model):
     actor = models.CharField(max_length=200)
     actor_kind = models.CharField(max_length=16, blank=True, default="")
     actor_id = models.CharField(max_length=40, blank=True, default="")
+    actor_issuer = models.CharField(max_length=500, blank=True, default="", db_default="")
+    actor_subject = models.CharField(max_length=255, blank=True, default="", db_default="")
     action = models.CharField(max_length=80)
     object_type = models.CharField(max_length=80)
     object_id = models.CharField(max_length=200)

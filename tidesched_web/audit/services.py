@@ -15,7 +15,7 @@ from tidesched_web.common import request_context
 from tidesched_web.common.actors import actor_of
 
 PLATFORM_CHAIN = "platform"
-RECIPE = 2
+RECIPE = 3
 _SEQUENCE = "audit_auditentry_id_seq"
 # Up to so many entries one INSERT costs less than to begin a COPY.
 _FEW: Final = 50
@@ -70,6 +70,8 @@ def append_all(
         "actor": who[:200],
         "actor_kind": who.kind,
         "actor_id": who.id,
+        "actor_issuer": who.issuer,
+        "actor_subject": who.subject,
         "cluster_id": cluster_id,
         "request_id": context.request_id,
         "address": context.address,

@@ -17,6 +17,7 @@ _REPEATED = (
     "reason", "before", "after",
 )  # fmt: skip
 _SINCE_RECIPE_2 = ("id", "actor_kind", "actor_id")
+_SINCE_RECIPE_3 = ("actor_issuer", "actor_subject")
 
 
 def trust(*, pinned: Iterable[str] = (), heads: Path | None = None) -> Trust:
@@ -112,10 +113,11 @@ class _Walk:
         if canonical_bytes(said) != bytes(entry.payload):
             return Finding(entry.seq, Kind.BYTES, f"the bytes of entry {entry.seq} are not canonical")
         names = _REPEATED if said.get("recipe") == 1 else (*_REPEATED, *_SINCE_RECIPE_2)
-        columns = {name: getattr(entry, name) for name in names}
+        columns = {name: getattr(entry, name) for name in (*names, *_SINCE_RECIPE_3)}
         columns |= {"at": moment(entry.at), "prev_hash": entry.prev_hash}
+        before = dict.fromkeys(_SINCE_RECIPE_3, "")
         for name, value in columns.items():
-            if said.get(name) != value:
+            if said.get(name, before.get(name)) != value:
                 text = f"column {name} of entry {entry.seq} says something else than the bytes"
                 return Finding(entry.seq, Kind.COLUMN, text)
         self.heads_said = max(self.heads_said, said.get("heads", 0))

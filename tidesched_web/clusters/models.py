@@ -119,6 +119,17 @@ class Cluster(Versioned, SealedConnection):
         return self.clock_anchor + (wall - self.clock_wall_anchor) * self.clock_rate
 
 
+class Counted(models.Model):
+    """A figure that only grows, and outlives the rows that it counts. ``key``: a metric and its labels (`metrics`)."""
+
+    cluster = models.ForeignKey(Cluster, on_delete=models.CASCADE, related_name="+")
+    key: ArrayField[list[str], list[str]] = ArrayField(models.TextField())
+    figure = models.FloatField()
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["cluster", "key"], name="counted_once")]
+
+
 class ConnectionTest(SealedConnection):
     """An **offer** has a connection of its own, whose secrets are gone once it is taken or an hour has passed."""
 

@@ -3,6 +3,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from django.db.models import Count, Exists, OuterRef, Q, QuerySet, Subquery
 from django.db.models.functions import Coalesce
 
+from tidesched_web.accounts.identity_selectors import keys_of_sign_in
+from tidesched_web.accounts.selectors import keys_of_mfa
 from tidesched_web.audit.selectors import foreign_encryption_keys
 from tidesched_web.clusters.models import NOT_READY_TAINTS, CardType, Cluster, Node, PolicyRevision
 from tidesched_web.common.encryption import known_key_ids
@@ -98,4 +100,5 @@ def newest_policy(cluster: Cluster) -> PolicyRevision | None:
 def foreign_key_ids() -> list[str]:
     """Ids of keys that made stored credentials and that this process does not have."""
     used = set(Cluster.objects.exclude(credentials_key_id="").values_list("credentials_key_id", flat=True))
+    used |= keys_of_mfa() | keys_of_sign_in()
     return sorted({*(used.difference(known_key_ids()) if used else ()), *foreign_encryption_keys()})

@@ -3,7 +3,8 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from django.db import IntegrityError, transaction
+import orjson
+from django.db import IntegrityError, connection, transaction
 from django.db.models import F
 from django.utils import timezone
 from django.utils.text import slugify
@@ -348,3 +349,18 @@ def rotate_credentials() -> int:
         seal_anew(cluster)
         cluster.save(update_fields=["credentials", "credentials_key_id"])
     return len(clusters)
+
+
+_COUNT = """
+INSERT INTO clusters_counted (cluster_id, key, figure) SELECT %s, ARRAY(SELECT json_array_elements_text(key)), figure
+FROM unnest(%s::json[], %s::float8[]) AS more (key, figure)
+ON CONFLICT (cluster_id, key) DO UPDATE SET figure = clusters_counted.figure + excluded.figure
+"""
+
+
+def count(cluster_id: int, figures: Mapping[tuple[str, ...], float]) -> None:
+    """Last in its transaction: whoever counts the same locks these rows."""
+    if rows := sorted(figures.items()):
+        keys, amounts = [orjson.dumps(key).decode() for key, _ in rows], [float(amount) for _, amount in rows]
+        with connection.cursor() as cursor:
+            cursor.execute(_COUNT, [cluster_id, keys, amounts])

@@ -20,13 +20,24 @@ class ActorKind(enum.StrEnum):
 
 
 class Actor(str):
-    __slots__ = ("id", "kind")
+    __slots__ = ("id", "issuer", "kind", "subject")
     kind: ActorKind
     id: str
+    issuer: str
+    subject: str
 
-    def __new__(cls, name: str, kind: ActorKind, id: object = "") -> Self:  # noqa: A002 - the word of the recipe
+    def __new__(
+        cls,
+        name: str,
+        kind: ActorKind,
+        id: object = "",  # noqa: A002 - the word of the recipe
+        *,
+        issuer: str = "",
+        subject: str = "",
+    ) -> Self:
+        """``issuer`` and ``subject``: whom a provider vouches for; "" where the account has a password."""
         made = super().__new__(cls, name)
-        made.kind, made.id = kind, str(id)
+        made.kind, made.id, made.issuer, made.subject = kind, str(id), issuer, subject
         return made
 
 

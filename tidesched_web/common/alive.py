@@ -7,6 +7,7 @@ started is silent too, whatever the last of them wrote.
 
 import contextlib
 import time
+from collections.abc import Callable
 from functools import cache as once
 
 import msgspec
@@ -86,6 +87,22 @@ def processes() -> list[Heard]:
     if old:
         _client().hdel(_PROCESSES, *old)
     return sorted(found, key=lambda one: (one.report.role, one.report.host, one.report.pid))
+
+
+# Of each watched cluster, by id: the age of what each of its watches has heard last.
+watched: dict[int, Callable[[], dict[str, float]]] = {}
+
+
+def tell_watches() -> None:
+    """Keep when each watch of this process has heard something, by the wall clock."""
+    now = time.time()
+    heard = {pk: {kind: now - age for kind, age in ages().items()} for pk, ages in list(watched.items())}
+    with contextlib.suppress(RedisError, OSError):
+        cache.set_many({f"watches:{pk}": kinds for pk, kinds in heard.items()}, None)
+
+
+def watches_heard(cluster_id: int) -> dict[str, float]:
+    return cache.get(f"watches:{cluster_id}") or {}
 
 
 def waiting_messages() -> int:

@@ -40,6 +40,12 @@ def from_proxy(peer: str) -> bool:
     return address is not None and _one_of(address, proxies)
 
 
+def is_within(address: str, networks: Iterable[str]) -> bool:
+    """Whether an address is in one of these networks."""
+    found = _address(address)
+    return found is not None and _one_of(found, _networks(tuple(networks)))
+
+
 def _one_of(address: Address, networks: tuple[Network, ...]) -> bool:
     return any(address in network for network in networks)
 

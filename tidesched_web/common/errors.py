@@ -35,6 +35,7 @@ STATUS_OF: Final[Mapping[str, HTTPStatus]] = {
     "approver_not_independent": HTTPStatus.FORBIDDEN,
     "missing_scope": HTTPStatus.FORBIDDEN,
     "csrf_failed": HTTPStatus.FORBIDDEN,
+    "mfa_required": HTTPStatus.FORBIDDEN,
     "not_found": HTTPStatus.NOT_FOUND,
     "method_not_allowed": HTTPStatus.METHOD_NOT_ALLOWED,
     "not_acceptable": HTTPStatus.NOT_ACCEPTABLE,

@@ -15,6 +15,7 @@ from tidesched_web.common.client_address import client_address, from_proxy
 _OF_PROXIES = frozenset({b"x-forwarded-for", b"x-forwarded-proto", b"x-forwarded-host", b"x-forwarded-port"})
 # What is kept of them: that the request came through a proxy or a tunnel that is not trusted.
 _VIA = (b"via", b"1.1 unknown")
+REQUEST_ID = "tidesched.request_id"
 _GIVEN = re.compile(r"[A-Za-z0-9._:-]{8,80}")
 
 
@@ -45,7 +46,9 @@ def carried(context: RequestContext) -> Iterator[None]:
 def _context_of(request: HttpRequest) -> RequestContext:
     forwarded = request.META.get("HTTP_X_FORWARDED_FOR", "")
     address = client_address(request.META.get("REMOTE_ADDR") or "", [forwarded] if forwarded else [])
-    return RequestContext(request_id=_request_id(request.headers.get("X-Request-ID", "")), address=address)
+    # On the request too: Django writes of a refused one to the log when it has left the middleware.
+    request.META[REQUEST_ID] = _request_id(request.headers.get("X-Request-ID", ""))
+    return RequestContext(request_id=request.META[REQUEST_ID], address=address)
 
 
 def address_of(scope: Mapping[str, Any]) -> str:

@@ -43,6 +43,7 @@ def _tell_for_ever(reporter: Reporter, role: str) -> None:
         if (report := reporter.last) is not None and report.standing is None:
             alive.mark(role)
             alive.tell(report)
+            alive.tell_watches()
         time.sleep(min(alive.LIFETIME_SECONDS / 3, HANG_SECONDS / 4))
 
 

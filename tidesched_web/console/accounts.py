@@ -15,8 +15,9 @@ from django.utils.http import url_has_allowed_host_and_scheme
 from django.utils.translation import gettext as _
 
 from tidesched_web.accounts import services
+from tidesched_web.accounts.identity_selectors import open_providers, sign_in_settings
 from tidesched_web.accounts.models import ApiToken
-from tidesched_web.accounts.selectors import own_tokens, visible_tenants, visible_tokens
+from tidesched_web.accounts.selectors import authenticators_of, own_tokens, visible_tenants, visible_tokens
 from tidesched_web.accounts.services import sign_ins
 from tidesched_web.accounts.sign_in_limits import counted_change, seconds_to_wait
 from tidesched_web.common.errors import DomainError
@@ -26,6 +27,7 @@ from tidesched_web.console.methods import OF_FORMS, acts_by_post, takes_forms
 from tidesched_web.console.page import Page, page
 from tidesched_web.console.paging import paged
 from tidesched_web.console.rights import need_administrator
+from tidesched_web.console.sign_in import end_at_provider
 
 YEAR = 365 * 24 * 3600
 
@@ -51,6 +53,10 @@ class SignIn(LoginView):
             sign_ins.record_limit(name=name, limit="login", wait=int(response.headers["Retry-After"]))
         return response
 
+    def get_context_data(self, **more: object) -> dict[str, object]:
+        found: dict[str, object] = super().get_context_data(**more)
+        return found | {"providers": open_providers(), "local": sign_in_settings().local_accounts}
+
     def get(self, request: HttpRequest, *args: object, **kwargs: object) -> HttpResponse:
         if (chosen := in_chosen_language(request)) is not None:
             return chosen
@@ -63,8 +69,11 @@ class SignOut(LogoutView):
     methods = ("POST",)
 
     def post(self, request: HttpRequest, *args: object, **kwargs: object) -> HttpResponse:
+        end = end_at_provider(request)
         get_adapter(request).logout(request)
-        return super().post(request, *args, **kwargs)
+        answer = super().post(request, *args, **kwargs)
+        # A page, since no form leads to another host (`form-action` of the content security policy).
+        return render(request, "accounts/leave.html", {"end": end}) if end else answer
 
 
 def too_many_tries(request: HttpRequest) -> HttpResponse:
@@ -126,7 +135,9 @@ def profile(this: Page) -> HttpResponse:
         with translation.override(form.cleaned_data["language"] or translation.get_language_from_request(request)):
             messages.success(request, _("Your profile is saved."))
         return redirect("console:profile")
-    return this.render("accounts/profile.html", {"form": form}, status=400 if form.errors else 200)
+    methods = list(authenticators_of(user))
+    context = {"form": form, "methods": methods, "has_totp": any(one.type == "totp" for one in methods)}
+    return this.render("accounts/profile.html", context, status=400 if form.errors else 200)
 
 
 @acts_by_post

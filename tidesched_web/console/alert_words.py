@@ -77,11 +77,17 @@ _SENTENCES: dict[str, tuple[tuple[str, ...], Promise]] = {
             "waiting",
         ),
     ),
+    "break_glass": (("user",), _("The break-glass account %(user)s has signed in with its password.")),
+    "identity_provider_fails": (
+        ("provider",),
+        _("%(provider)s does not answer: nobody can sign in through it, and roles of its people are not checked."),
+    ),
     "audit_broken": (("chain",), _("Chain %(chain)s of the audit log does not hold or cannot be verified.")),
 }
 # An alert in two or three words, beside which its code is on the page of alerts.
 _NAMES: dict[str, Promise] = {
     "audit_broken": _("Broken chain of the audit log"),
+    "break_glass": _("Use of the break-glass account"),
     "card_lost": _("Card type without nodes"),
     "cluster_failing": _("Errors of the API server"),
     "cluster_forbidden": _("Missing right in the cluster"),
@@ -92,6 +98,7 @@ _NAMES: dict[str, Promise] = {
     "drift": _("Drift"),
     "eviction_budget": _("Guard of evictions"),
     "foreign_scheduler": _("Another installation"),
+    "identity_provider_fails": _("Provider of sign-in without answer"),
     "no_policy": _("No policy"),
     "node_lost": _("Lost node"),
     "node_not_ready": _("Node not ready"),
@@ -112,7 +119,7 @@ _BY_ITSELF = frozenset(
     {
         "quota_over_hardware", "card_lost", "quota_without_card", "drift", "push_refused", "foreign_scheduler",
         "node_not_ready", "object_unreadable", "write_refused", "pod_stays",
-        "audit_broken",
+        "audit_broken", "identity_provider_fails",
         "promise_unused",
         "cluster_unreachable", "cluster_refused", "cluster_forbidden", "cluster_kinds_missing", "cluster_failing",
     }
@@ -160,6 +167,8 @@ def place_of(alert: Alert, *, everything: bool) -> tuple[str, Promise] | None:
     """Where to look, as an address and the words of its link; one queue is named to those alone who see everything."""
     if alert.code == "audit_broken":
         return reverse("console:audit_integrity"), _("Open the verification")
+    if alert.code == "identity_provider_fails":
+        return reverse("console:sign_in_settings"), _("Open the sign-in settings")
     if alert.cluster is None:
         return None
     if alert.code.startswith("cluster_"):

@@ -34,7 +34,7 @@ def refusal(request: HttpRequest) -> HttpResponse | None:
         view: Any = resolve(request.path_info).func
     except Resolver404:
         return None  # what is not there has no methods
-    methods = getattr(getattr(view, "view_class", view), "methods", OF_READS)
+    methods = getattr(view, "methods", getattr(getattr(view, "view_class", None), "methods", OF_READS))
     if request.method in methods:
         return None
     return HttpResponseNotAllowed(methods)

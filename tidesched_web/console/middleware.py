@@ -3,10 +3,13 @@ from collections.abc import Callable
 from urllib.parse import unquote
 
 from django.conf import settings
+from django.contrib.auth.models import AnonymousUser
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
 from django.utils import timezone, translation
 
+from tidesched_web.accounts.mfa import demanded_of
+from tidesched_web.accounts.models import User
 from tidesched_web.common.live_memory import AFTER_WRITE_SECONDS, read_anew
 from tidesched_web.console import methods
 
@@ -34,10 +37,11 @@ class ReaderMiddleware:
             language = translation.get_language() or settings.LANGUAGE_CODE
         request.LANGUAGE_CODE = language
         zone = _zone(getattr(user, "time_zone", "")) or _zone(unquote(request.COOKIES.get("tz", "")))
-        if getattr(user, "must_change_password", False):
-            door = {reverse("console:password"), reverse("console:sign_out")}
-            if request.path not in door:
-                return HttpResponseRedirect(reverse("console:password"))
+        door = [reverse(name) for name in _door(user)]
+        if door and request.path not in {*door, reverse("console:sign_out")}:
+            if "HX-Request" in request.headers:  # a part of a page is led nowhere: the whole page goes
+                return HttpResponse(status=204, headers={"HX-Refresh": "true"})
+            return HttpResponseRedirect(door[0])
         with (
             translation.override(language),
             timezone.override(zone or timezone.get_default_timezone()),
@@ -55,6 +59,15 @@ class ReaderMiddleware:
                 samesite="Lax",
             )
         return response
+
+
+def _door(user: User | AnonymousUser) -> tuple[str, ...]:
+    """The pages that alone are open to a person before they have done what is asked of them there."""
+    if getattr(user, "must_change_password", False):
+        return ("console:password",)
+    if demanded_of(user):
+        return ("mfa_activate_totp", "mfa_add_webauthn", "account_reauthenticate")
+    return ()
 
 
 def _zone(name: str) -> zoneinfo.ZoneInfo | None:

@@ -115,6 +115,15 @@ GROUPS = (
             Entry(
                 "clusters", "clusters", "sitemap", _("Clusters"), of_cluster=False, words=_("connect a cluster, pause")
             ),
+            Entry(
+                "sign_in",
+                "sign_in_settings",
+                "key",
+                _("Sign-in"),
+                of_cluster=False,
+                whole_sight=True,
+                words=_("single sign-on, OIDC, groups, two-step sign-in, break-glass account"),
+            ),
             Entry("jobs", "jobs", "hourglass", _("Jobs"), of_cluster=False),
             Entry(
                 "status",

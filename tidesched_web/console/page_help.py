@@ -45,6 +45,10 @@ ABOUT = {
         "Accounts, their roles and their tokens. An account is deactivated when a person leaves, "
         "and its record is kept."
     ),
+    "sign_in": _(
+        "Providers of single sign-on, the rules by which groups give roles, whom a second step is demanded of, and the "
+        "account for the day on which no provider answers."
+    ),
     "policy": _(
         "The rules by which sessions decide, checked before they are stored, with a trial against the newest snapshot."
     ),

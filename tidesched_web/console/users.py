@@ -1,5 +1,4 @@
-from allauth.account.adapter import get_adapter
-from django.conf import settings
+from allauth.account.utils import perform_login
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
@@ -12,6 +11,7 @@ from tidesched_web.accounts import services
 from tidesched_web.accounts.models import AccessLink, LinkKind, User
 from tidesched_web.accounts.selectors import (
     account_version,
+    has_mfa,
     live_link,
     memberships_of,
     only_admin_who_signs_in,
@@ -57,6 +57,7 @@ def _shown(this: Page, found: User, link: AccessLink | None = None, secret: str 
             "memberships": memberships_of(found),
             "link": link,
             "address": address,
+            "mfa": has_mfa(found),
             "keeps": only_admin_who_signs_in(found),
             "trail": _trail(),
         },
@@ -140,6 +141,22 @@ def user_switch(this: Page, pk: int) -> HttpResponse:
 
 
 @takes_forms
+@page(section="users")
+def user_mfa_reset(this: Page, pk: int) -> HttpResponse:
+    found = _user(this, pk)
+    need_administrator(this)
+    form = ReasonForm(this.request.POST or None)
+    if form.is_valid() and form.saved(
+        services.reset_mfa, user=found, **form.values(), actor=this.access.actor, by=this.user.pk
+    ):
+        text = _("%(user)s signs in without a second step until a new one is set up.")
+        messages.success(this.request, text % {"user": found.username})
+        return redirect("console:user", found.pk)
+    title = _("Reset two-step sign-in of %(user)s?") % {"user": found.username}
+    return edit_page(this, "layouts/edit.html", form, title=title, submit=_("Reset"), trail=_trail(found))
+
+
+@takes_forms
 @sensitive_post_parameters()
 def invite(request: HttpRequest, secret: str) -> HttpResponse:
     """The door that a link opens: its person sets a password and is signed in. No account is needed to come here."""
@@ -155,9 +172,8 @@ def invite(request: HttpRequest, secret: str) -> HttpResponse:
                 link = None
             form.refuse(error)
         else:
-            get_adapter(request).login(request, person)
             messages.success(request, _("Your password is set."))
-            return redirect(settings.LOGIN_REDIRECT_URL)
+            return perform_login(request, person)
     status = 410 if link is None else 400 if form.errors else 200
     response = render(request, "users/invite.html", {"link": link, "form": form}, status=status)
     patch_cache_control(response, private=True, no_store=True)

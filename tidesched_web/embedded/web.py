@@ -21,6 +21,7 @@ SERVER: dict[str, Any] = {
     "h11_max_incomplete_event_size": 32_768,  # a larger head is refused with 400
     "lifespan": "on",
     "access_log": False,
+    "log_config": None,  # its lines are those of `settings.LOGGING`
     "proxy_headers": False,
     # A page that listens to live events never ends its request by itself.
     "timeout_graceful_shutdown": 3,

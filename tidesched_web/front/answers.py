@@ -7,6 +7,7 @@ from tidesched_web.api.problem_json import AGAIN_SECONDS, CONTENT_TYPE, document
 from tidesched_web.common import request_context
 from tidesched_web.common.errors import DomainError
 from tidesched_web.front import Scope, Send
+from tidesched_web.metrics import traffic
 
 
 async def send_json(send: Send, scope: Scope, status: int, body: Any, headers: dict[str, str] | None = None) -> None:
@@ -15,6 +16,7 @@ async def send_json(send: Send, scope: Scope, status: int, body: Any, headers: d
 
 async def refuse(send: Send, scope: Scope, error: DomainError) -> None:
     """Problem+json below /api/, else a page; the connection ends where the rest of a body may still come."""
+    traffic.count(scope["method"], "", int(error.status))
     context = request_context.context_of_scope(scope)
     with request_context.carried(context):
         problem = document(error, scope["path"])

@@ -12,8 +12,10 @@ from django.core.cache import cache
 from django.db import connections
 from redis import RedisError
 
+from tidesched_web.api.stream_rights import open_now
 from tidesched_web.common import alive, problems
 from tidesched_web.front import Receive, Scope, Send, answers
+from tidesched_web.metrics import traffic
 
 PATHS = ("/healthz", "/readyz")
 EVERY_SECONDS, FAILED_ROUNDS, ANSWER_SECONDS = 1.0, 3, 5.0
@@ -76,6 +78,7 @@ class Probes:
         self._readiness.look()
         while not self._ended.wait(EVERY_SECONDS):
             self._readiness.look()
+            traffic.flush(open_now())
 
     async def answer(self, scope: Scope, send: Send) -> None:
         if scope["method"] not in ("GET", "HEAD"):

@@ -1,6 +1,7 @@
 import hashlib
 import math
 import re
+import time
 from collections.abc import Callable
 
 from django.conf import settings
@@ -11,6 +12,7 @@ from django.utils.cache import get_conditional_response
 
 from tidesched_web.api import problem_json, throttling
 from tidesched_web.common import request_context
+from tidesched_web.metrics import traffic
 
 # What differs between two pages that say the same: times that a page keeps fresh itself, and masked tokens. Each begins
 # with signs of its own and repeats only signs that cannot begin it anew: no text makes a search walk over it again.
@@ -22,9 +24,26 @@ _TIMES = re.compile(rb"(<time\b[^<>]*>)[^<]*(?=</time>)")
 _Handler = Callable[[HttpRequest], HttpResponseBase]
 
 
+# For programs: limits, and answers that nobody keeps, as those of the API.
+_PROGRAMS = ("/api/", "/metrics")
+
+
+def measured(get_response: _Handler) -> _Handler:
+    def answer(request: HttpRequest) -> HttpResponseBase:
+        begun = time.perf_counter()
+        response = get_response(request)
+        route = request.resolver_match.view_name if request.resolver_match else ""
+        if request.path.startswith(settings.STATIC_URL):
+            route = "static"
+        traffic.count(request.method, route, response.status_code, time.perf_counter() - begun)
+        return response
+
+    return answer
+
+
 def throttle(get_response: _Handler) -> _Handler:
     def answer(request: HttpRequest) -> HttpResponseBase:
-        waits = 0.0 if request.path.startswith("/api/") else throttling.page_waits(request.user)
+        waits = 0.0 if request.path.startswith(_PROGRAMS) else throttling.page_waits(request.user)
         if not waits:
             return get_response(request)
         error = problem_json.throttled(settings.API_REQUESTS_PER_MINUTE)
@@ -42,7 +61,7 @@ def unchanged(get_response: _Handler) -> _Handler:
 
     def answer(request: HttpRequest) -> HttpResponseBase:
         response = get_response(request)
-        if request.path.startswith("/api/"):
+        if request.path.startswith(_PROGRAMS):
             response.headers.setdefault("Cache-Control", "no-store")
         elif request.method == "GET" and response.status_code == 200 and isinstance(response, HttpResponse):
             page = response.headers.get("Content-Type", "").startswith("text/html")

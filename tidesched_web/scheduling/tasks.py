@@ -9,6 +9,7 @@ from celery.signals import celeryd_after_setup, worker_ready, worker_shutdown, w
 from django.core.cache import cache
 from django.db import Error as DatabaseError
 
+from tidesched_web.accounts.tasks import CHECK_EVERY_SECONDS, check_identities
 from tidesched_web.accounts.tasks import record_rest as record_sign_ins
 from tidesched_web.audit.tasks import keep as keep_audit
 from tidesched_web.celery import app
@@ -21,7 +22,7 @@ from tidesched_web.jobs.tasks import sweep as sweep_jobs
 from tidesched_web.quota.tasks import push_pending
 from tidesched_web.scheduling import pictures, remedies, retention
 from tidesched_web.scheduling.input_selectors import cluster_ids
-from tidesched_web.scheduling.pipeline import requests
+from tidesched_web.scheduling.pipeline import requests, sign_in_alerts
 from tidesched_web.scheduling.pipeline.shards import Shards
 from tidesched_web.scheduling.services import watch_promises
 from tidesched_web.waking import PUSH_QUEUE, SESSIONS_QUEUE, WHAT_IF_QUEUE, cluster_queue, wake_holder
@@ -37,6 +38,9 @@ PUSH_SECONDS = 5
 ADOPT_SECONDS = 5.0
 # Changes that are due or on their way to a cluster are looked at so often, messages or not.
 CHANGES_SECONDS, CHANGES_TASK = 5, "changes.sweep"
+METRICS_SECONDS, METRICS_TASK = 5, "metrics.fold"
+
+SIGN_IN_ALERT_SECONDS = 5
 
 _shards: Shards | None = None
 _hostname = ""
@@ -46,6 +50,8 @@ _hostname = ""
 def tick() -> None:
     try:
         due = requests.due_clusters()
+        if cache.add("sign_in_alerts", 1, SIGN_IN_ALERT_SECONDS):
+            sign_in_alerts.look()
     except DatabaseError as error:
         _log.warning("no tick: %s", str(error).strip().split("\n")[0])
         return
@@ -59,10 +65,14 @@ def tick() -> None:
     if cache.add("audit", 1, AUDIT_SECONDS):
         keep_audit.apply_async(queue="work", expires=AUDIT_SECONDS, retry=False)
         record_sign_ins.apply_async(queue="work", expires=AUDIT_SECONDS, retry=False)
+    if cache.add("check_identities", 1, CHECK_EVERY_SECONDS):
+        check_identities.apply_async(queue="work", expires=CHECK_EVERY_SECONDS, retry=False)
     if cache.add("push_pending", 1, PUSH_SECONDS):
         push_pending.apply_async(queue=PUSH_QUEUE, expires=PUSH_SECONDS, retry=False)
     if cache.add("sweep_changes", 1, CHANGES_SECONDS):  # by name: the changes stand above this context
         app.send_task(CHANGES_TASK, queue=PUSH_QUEUE, expires=CHANGES_SECONDS, retry=False)
+    if cache.add("metrics", 1, METRICS_SECONDS):
+        app.send_task(METRICS_TASK, queue="work", expires=METRICS_SECONDS, retry=False)
     if cache.add("follow", 1, pictures.FOLLOW_SECONDS):
         follow.apply_async(queue=WHAT_IF_QUEUE, expires=pictures.FOLLOW_SECONDS, retry=False)
     if cache.add("remedies", 1, remedies.EVERY_SECONDS):

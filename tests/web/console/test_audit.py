@@ -110,7 +110,7 @@ def test_an_entry_shows_before_after_and_difference(world):
     for word in ("card_quota › H", "+4", "Added", "Its bytes give its hash", "192.0.2.7", "request-1", world.own.hash):
         assert word in page
     assert "Queue: made" in page, "all of this request"
-    assert '"recipe":2' in page.replace("&quot;", '"')
+    assert '"recipe":3' in page.replace("&quot;", '"')
 
 
 def test_a_changed_entry_says_so(world):

@@ -71,14 +71,15 @@ def test_an_event_stream_is_not_packed():
 
 @pytest.mark.parametrize("page", PAGES)
 def test_a_page_where_nothing_moves_sends_nothing(client, page, subtests):
-    first = client.get(f"/clusters/demo/{page}", headers=LIVE)
-    assert first.status_code == 200
-    sent = 0
-    for _ in range(3):
-        again = client.get(f"/clusters/demo/{page}", headers={**LIVE, "If-None-Match": first["ETag"]})
-        assert (again.status_code, again.content) == (304, b"")
-        sent += HEADERS + len(again.content)
-    assert len(first.content) + sent / 3 * ASKED_IN_AN_HOUR < MOST_IN_AN_HOUR
+    for _ in range(2):  # a page that says minutes is another one when a minute ends in between
+        first = client.get(f"/clusters/demo/{page}", headers=LIVE)
+        assert first.status_code == 200
+        asked = {**LIVE, "If-None-Match": first["ETag"]}
+        answers = [client.get(f"/clusters/demo/{page}", headers=asked) for _ in range(3)]
+        if all(answer.status_code == 304 for answer in answers):
+            break
+    assert [(answer.status_code, answer.content) for answer in answers] == [(304, b"")] * 3
+    assert len(first.content) + HEADERS * ASKED_IN_AN_HOUR < MOST_IN_AN_HOUR
 
 
 def test_a_page_where_something_moved_is_sent(client, world, subtests):

@@ -9,6 +9,7 @@ from django.db import transaction
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
+from tidesched_web.accounts.identity_selectors import may_use_password
 from tidesched_web.accounts.models import AccessLink, LinkKind, Membership, PlatformRole, Tenant, User
 from tidesched_web.accounts.selectors import live_link, never_used_invited_by, only_invited_to, user_actor
 from tidesched_web.accounts.services.memberships import set_membership
@@ -70,6 +71,9 @@ def make_link(
     if not user.is_active:
         text = _("%(user)s is switched off; switch the account on first.")
         raise DomainError("conflict", text % {"user": user.username})
+    if user.issuer:
+        text = _("%(user)s signs in through a provider: there is no password to set.")
+        raise DomainError("conflict", text % {"user": user.username})
     now = timezone.now()
     AccessLink.objects.filter(AccessLink.LIVE, user=user).update(revoked_at=now)
     secret = new_link_secret()
@@ -100,6 +104,9 @@ def use_link(*, secret: str, new_password: str) -> User:
     link = live_link(secret)
     if link is None:
         raise _dead()
+    if not may_use_password(link.user):
+        text = _("Accounts with a password are switched off here: sign in through your provider.")
+        raise DomainError("permission_denied", text)
     check_password(new_password, link.user, "/new_password")
     hashed = make_password(new_password)  # before the transaction: no connection is held meanwhile
     with transaction.atomic():

@@ -8,8 +8,9 @@ from typing import Any
 import redis
 from django.conf import settings
 from django.core.cache import cache
+from django.utils import timezone
 
-from tidesched_web.accounts.models import User
+from tidesched_web.accounts.models import SignInSettings, User
 from tidesched_web.accounts.selectors import user_actor, user_by_name
 from tidesched_web.audit import services as audit
 from tidesched_web.common import request_context
@@ -35,6 +36,21 @@ def record_sign_in(*, user: User) -> None:
 
 def record_sign_out(*, user: User) -> None:
     _append(user_actor(user), "user.sign_out", user.pk, user.get_username())
+
+
+def record_break_glass(*, user: User) -> None:
+    """The console raises an alert of it (`scheduling.pipeline.sign_in_alerts`)."""
+    used = {"break_glass_used_at": timezone.now(), "break_glass_used_by": user.get_username()}
+    SignInSettings.objects.update(**used)
+    _append(user_actor(user), "user.break_glass", user.pk, user.get_username())
+
+
+def record_refusal(*, provider: str, why: str, said: str) -> None:
+    """What a provider sent did not sign anybody in, or an account may not come in this way."""
+    if _within_budget("refusals"):
+        _append(ANONYMOUS, "user.sign_in_refused", "", "", after={"provider": provider, "why": why, "said": said[:300]})
+    else:
+        _count("user.sign_in_refused")
 
 
 def record_failure(*, name: str, action: str = "user.sign_in_failed") -> None:

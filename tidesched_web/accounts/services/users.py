@@ -10,9 +10,9 @@ from django.db import IntegrityError, transaction
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
-from tidesched_web.accounts.models import AccessLink, Density, PlatformRole, User
+from tidesched_web.accounts.models import AccessLink, Density, PlatformRole, SignInSettings, User
 from tidesched_web.accounts.names import refuse_misleading
-from tidesched_web.accounts.selectors import account_version, usernames
+from tidesched_web.accounts.selectors import account_version, authenticators_of, usernames
 from tidesched_web.accounts.services.tokens import end_all_tokens
 from tidesched_web.audit import services as audit
 from tidesched_web.common.actors import SYSTEM
@@ -126,6 +126,9 @@ def _set_role(user: User, role: str) -> None:
 
 def _keep_an_admin(user: User) -> None:
     """The rows of all admins are locked, so that two cannot both go; asked of all: one may be the only admin by now."""
+    if SignInSettings.objects.filter(local_accounts=False, break_glass=user).exists():
+        text = _("%(user)s is who comes in when the provider is down. Choose another one under Sign-in first.")
+        raise DomainError("last_admin", text % {"user": user.username})
     admins = User.objects.filter(is_active=True, platform_role=PlatformRole.ADMIN).order_by("pk")
     found = list(admins.select_for_update(no_key=True))
     others = [one for one in found if one.pk != user.pk and not one.password.startswith(UNUSABLE_PASSWORD_PREFIX)]
@@ -220,3 +223,17 @@ def activate_user(*, user: User, actor: str, reason: str = "", version: int | No
         return False
     _audit(user, actor=actor, action="user.activate", reason=reason, before={"active": False}, after={"active": True})
     return True
+
+
+@transaction.atomic
+def reset_mfa(*, user: User, actor: str, by: int, reason: str) -> None:
+    """For one who has lost the phone and the recovery codes; their own each person changes under Profile."""
+    reason = need_reason(reason)
+    if user.pk == by:
+        raise DomainError("conflict", _("This is your own account: change its two-step sign-in under Profile."))
+    rows = authenticators_of(lock_row(User, user.pk))
+    methods = sorted({row.type for row in rows})
+    if not methods:
+        raise DomainError("conflict", _("%(user)s has no two-step sign-in.") % {"user": user.username})
+    rows.delete()
+    _audit(user, actor=actor, action="user.mfa_reset", reason=reason, before={"methods": methods})

@@ -163,6 +163,11 @@ class ClusterCache:
         now = time.monotonic()
         return max(now - reflector.heard for reflector in self._reflectors)
 
+    def ages(self) -> dict[str, float]:
+        """Of the kinds that the server has and has told of: how long ago it said something."""
+        now = time.monotonic()
+        return {r.kind.id: now - r.heard for r in self._reflectors if r.synced.is_set() and not r.absent}
+
     def went_back(self) -> str:
         """How it was seen that the cluster is in an older state than before: then this cache is of no use.
 

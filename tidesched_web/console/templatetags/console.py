@@ -94,7 +94,12 @@ for _part in (figures, looks, times, words):
 @register.inclusion_tag("accounts/demo_people.html", takes_context=True)
 def demo_people(context: dict[str, Any]) -> dict[str, Any]:
     request = context.get("request")
-    offered = request is not None and people_file.may_be_offered(request.META) and only_simulated()
+    offered = (
+        request is not None
+        and context.get("local", True)
+        and people_file.may_be_offered(request.META)
+        and only_simulated()
+    )
     return {
         "people": people_file.kept() if offered else [],
         "next": context.get("redirect_field_value") or "",

@@ -95,6 +95,8 @@ def account_state(user: object) -> SafeString:
         return _badge("failed", "ban", _("Switched off"))
     if getattr(user, "has_usable_password", bool)():
         return _badge("good", "check", _("Active"))
+    if getattr(user, "issuer", ""):
+        return _badge("good", "key", _("Single sign-on"))
     if getattr(user, "invited", False):
         return _badge("waiting", "clock", _("Invited"))
     return _badge("quiet", "key", _("Tokens only"))

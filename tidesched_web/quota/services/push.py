@@ -26,7 +26,7 @@ from tidesched_web.quota.models import PriorityClass, Queue, QueueState, SyncSta
 from tidesched_web.quota.push_selectors import limited_cards
 from tidesched_web.quota.selectors import queue_grants, queues_with_gangs, with_card_quota
 from tidesched_web.quota.services.limits import push_limits_anew
-from tidesched_web.quota.services.push_marks import Pushed, mark_away, mark_pushed
+from tidesched_web.quota.services.push_marks import Pushed, count_pushes, mark_away, mark_pushed
 from tidesched_web.quota.services.push_object import OVERTAKEN, Aim, bring
 from tidesched_web.quota.services.tide_steps import Turned, note_steps
 from tidesched_web.quota.tide_selectors import clusters_with_tide, effective_now, tide_due
@@ -125,6 +125,7 @@ def push_pending() -> dict[str, PushReport]:
 
 def _wait(cluster: Cluster, rows: Sequence[PriorityClass | Queue], error: str) -> None:
     mark_away(rows, error)
+    count_pushes(cluster, {"unreachable": len(rows)})
     names = [row.name for row in rows if isinstance(row, Queue)]
     due = Queue.objects.filter(pk__in=tide_due(cluster), name__in=names) if names else Queue.objects.none()
     turned = list(with_card_quota(due))

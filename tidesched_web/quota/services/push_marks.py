@@ -1,4 +1,5 @@
 import datetime as dt
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -9,6 +10,7 @@ from psycopg.types.json import Jsonb
 
 from tidesched_web.clusters.kubernetes.outcomes import Outcome, OutcomeKind
 from tidesched_web.clusters.models import Cluster
+from tidesched_web.clusters.services import count
 from tidesched_web.common import live
 from tidesched_web.quota.drift_fields import compare, fields_of, live_part
 from tidesched_web.quota.events import about_queue
@@ -132,10 +134,21 @@ def mark_pushed(cluster: Cluster, batch: Sequence[Pushed]) -> None:
         kept = [one.written for one in told if (one.kind, one.row.pk) not in newer]
         note_pushed(cluster_id=cluster.pk, written=kept)
         note_steps(cluster, [_turned(one.row, one, now) for one in batch if isinstance(one.row, Queue)])
+        count_pushes(cluster, Counter(_result(one.outcome) for one in batch if one.outcome.reason != OVERTAKEN))
     _compare_answers(cluster, [one for one in told if (one.kind, one.row.pk) not in newer])
     moved = [one.row for one in batch if one.row.pk in marked and isinstance(one.row, Queue)]
     for row in moved[:_ANNOUNCED]:
         live.publish("queues", row.pk, row.version, cluster_id=row.cluster_id, about=about_queue(row, "push"))
+
+
+def _result(outcome: Outcome) -> str:
+    if outcome.done:
+        return "unchanged" if outcome.reason == "Unchanged" else "written"
+    return "unreachable" if outcome.kind is OutcomeKind.UNREACHABLE else "refused"
+
+
+def count_pushes(cluster: Cluster, numbers: Mapping[str, int]) -> None:
+    count(cluster.pk, {("tidesched_push_total", result): number for result, number in numbers.items()})
 
 
 def _compare_answers(cluster: Cluster, taken: Sequence[Pushed]) -> None:

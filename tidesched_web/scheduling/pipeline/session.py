@@ -12,6 +12,7 @@ from msgspec.structs import replace
 from tidesched_web.clusters import services as clusters
 from tidesched_web.clusters.kubernetes.paths import POD, POD_GROUP
 from tidesched_web.clusters.models import Cluster
+from tidesched_web.common import log_lines
 from tidesched_web.common.failures import described
 from tidesched_web.common.live import EVERYTHING, About
 from tidesched_web.common.live_hub import MOST_OF_ONE
@@ -53,6 +54,7 @@ class StalePicture(RuntimeError):
     """The watches have not been heard for too long."""
 
 
+@log_lines.in_session()
 def run(context: ClusterContext, *, trigger: str) -> Session:
     work = Work(context, trigger)
     progress.step("holding the lease")
@@ -76,6 +78,7 @@ def _1_hold_the_lease(work: Work) -> None:
     work.context.lease.require()
     failpoints.reach("lease.taken")
     work.cluster = Cluster.objects.get(pk=work.context.cluster_id)
+    log_lines.name_session(cluster=work.cluster.slug)
     work.revision, _ = work.context.policy()
     work.hold = guards.hold(work.cluster, work.revision)
     if work.context.foreign_holder:

@@ -19,6 +19,7 @@ from tidesched_web.clusters.kubernetes.paths import QUEUE
 from tidesched_web.clusters.kubernetes.probe import server_uid as uid_of_server
 from tidesched_web.clusters.kubernetes.refusals import Refusal
 from tidesched_web.clusters.models import Cluster, ClusterMode
+from tidesched_web.common import alive
 from tidesched_web.common.failures import described
 from tidesched_web.common.progress import progress
 from tidesched_web.engine.model import BadInput, BrokenInvariant
@@ -189,6 +190,7 @@ class ClusterShard(threading.Thread):
                 client, schedulers=cluster.schedulers, wake=self.wake_by_watch, taps=self._watching.taps
             )
             cache.start()
+            alive.watched[self.cluster_id] = cache.ages
             self._context = ClusterContext(cluster, self.lease, client, cache, observer=self._watching.observer)
             if self._wait_until_ready(cache):
                 self._work()
@@ -207,6 +209,7 @@ class ClusterShard(threading.Thread):
             _log.exception("the session thread of cluster %s ended", self.cluster_id)
         finally:
             self.busy = False
+            alive.watched.pop(self.cluster_id, None)
             if cache is not None:
                 cache.stop()
             if client is not None:

@@ -4,6 +4,7 @@ from django.db import transaction
 from django.db.models import Max
 from django.utils import timezone
 
+from tidesched_web.common import log_lines
 from tidesched_web.engine import bridge
 from tidesched_web.engine.version import engine_version
 from tidesched_web.scheduling.holds import GUARD_CODE, GUARD_KEY
@@ -89,6 +90,7 @@ def _session(work: Work, **fields: Any) -> Session:
         engine_version=engine_version(),
         **fields,
     )
+    log_lines.name_session(number=session.number)
     session.input_id = work.context.inputs.write(session.pk, work.snapshot, work.memory_in)
     session.save(update_fields=["input_id"])
     return session

@@ -53,8 +53,14 @@ app.kubernetes.io/component: {{ .component }}
 {{- end }}
 - name: PUBLIC_URL
   value: {{ .Values.publicUrl | quote }}
+{{- /* The operator's Prometheus asks a pod by its address. */}}
+{{- $pod := ternary ",$(POD_IP),[$(POD_IP)]" "" .Values.metrics.serviceMonitor.enabled }}
+{{- if $pod }}
+- name: POD_IP
+  valueFrom: {fieldRef: {fieldPath: status.podIP}}
+{{- end }}
 - name: ALLOWED_HOSTS
-  value: {{ printf "%s,localhost%s" (urlParse .Values.publicUrl).hostname (ternary (printf ",%s" .Values.allowedHosts) "" (ne .Values.allowedHosts "")) | quote }}
+  value: {{ printf "%s,localhost%s%s" (urlParse .Values.publicUrl).hostname (ternary (printf ",%s" .Values.allowedHosts) "" (ne .Values.allowedHosts "")) $pod | quote }}
 - name: BEHIND_PROXY
   value: {{ .Values.behindProxy | quote }}
 - name: TRUSTED_PROXIES

@@ -30,6 +30,8 @@ class AuditEntryDocument(serializers.Serializer[Any]):
         help_text="user, token, account, anonymous, process, operator or unknown; empty before recipe 2."
     )
     actor_id = serializers.CharField(help_text="The account's number for user, token and account.")
+    actor_issuer = serializers.CharField(help_text="The provider that vouched for the person; empty with a password.")
+    actor_subject = serializers.CharField(help_text="Whom the issuer says that it is; empty with a password.")
     action = serializers.CharField()
     object_type = serializers.CharField()
     object_id = serializers.CharField()
@@ -55,7 +57,13 @@ class AuditEntryDocument(serializers.Serializer[Any]):
         document = super().to_representation(instance)
         access = self.context["access"]
         if not access.everything:
-            document |= {"address": "", "payload": None, "tenants": tenants_shown(instance, access)}
+            document |= {
+                "address": "",
+                "actor_issuer": "",
+                "actor_subject": "",
+                "payload": None,
+                "tenants": tenants_shown(instance, access),
+            }
         own_queues = self.context["own_queues"]
         document["after"] = after_shown(instance, access, own_queues)
         if content_hidden(instance, access, own_queues):

@@ -24,6 +24,7 @@ ALERT_CODES = [
         "object_unreadable", "write_refused", "went_back", "pod_stays",
         "policy_invalid", "session_failed", "no_policy", "card_lost", "quota_without_card", "drift", "push_refused",
         *_REACH_CODES, "promise_unused", "audit_broken", "eviction_budget",
+        "break_glass", "identity_provider_fails",
     )
 ]  # fmt: skip
 

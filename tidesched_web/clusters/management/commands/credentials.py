@@ -3,6 +3,8 @@ from typing import Any
 
 from django.core.management.base import BaseCommand
 
+from tidesched_web.accounts.services import mfa
+from tidesched_web.accounts.services.identities import seal_secrets_anew
 from tidesched_web.audit.signing_services import encrypt_signing_keys_anew
 from tidesched_web.clusters import services
 from tidesched_web.common.commands import answers_domain_errors
@@ -24,6 +26,8 @@ class Command(BaseCommand):
         services.refuse_foreign_keys()
         if options["act"] == "rotate":
             clusters, signing_keys = services.rotate_credentials(), encrypt_signing_keys_anew()
-            self.stdout.write(f"{clusters} credentials and {signing_keys} signing keys were encrypted anew")
+            secrets = seal_secrets_anew() + mfa.encrypt_anew()
+            said = f"{clusters} credentials, {secrets} secrets of sign-in and {signing_keys} signing keys"
+            self.stdout.write(f"{said} were encrypted anew")
         else:
             self.stdout.write("every stored credential can be read")

@@ -18,6 +18,7 @@ from django.db.migrations.loader import MigrationLoader
 
 from tidesched_web.accounts import services as accounts
 from tidesched_web.accounts.selectors import user_by_name
+from tidesched_web.accounts.services import sign_in_settings
 from tidesched_web.audit import rights
 from tidesched_web.audit.signing_services import vouch_for_early_entries
 from tidesched_web.clusters import services as clusters
@@ -67,6 +68,7 @@ class Command(BaseCommand):
         self._step("encryption keys", _known_keys)
         self._step("audit log", lambda: bool(vouch_for_early_entries()))
         self._step("first account", _first_account)
+        self._step("identity provider", sign_in_settings.provider_of_environment)
         if settings.EMBEDDED:
             settings.DATA_DIR.joinpath(PREPARED_FILE).touch()
         if settings.DEMO:
