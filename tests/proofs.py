@@ -30,15 +30,16 @@ _API_SERVER = "tests.kube build"
 PROOFS = {
     "crew": Proof(modules=(f"tests.crew {os.environ.get('RUN', 'calm')} --minutes {os.environ.get('MINUTES', '10')}",)),
     "crashes": Proof(f"-m proof {_TOGETHER} tests/cluster/test_crash_matrix.py"),
-    "hangs": Proof("-m proof tests/cluster/test_hangs.py"),
+    "hangs": Proof("-m proof tests/cluster/test_hangs.py tests/web/test_dead_jobs.py"),
     "crowd": Proof("tests/web/front/test_crowd.py"),
-    "kills": Proof("tests/web/test_embedded_up.py"),
+    "kills": Proof("tests/web/test_embedded_up.py tests/web/test_embedded_supervisor.py"),
     "kubernetes": Proof(f"-m 'kubernetes and not proof' {_TOGETHER} tests/cluster tests/kube", (_API_SERVER,)),
     "refusals": Proof("-s -m 'kubernetes and proof' tests/kube", (_API_SERVER,)),
     "volcano": Proof("-m volcano tests/volcano", (_API_SERVER, "tests.volcano.build")),
     "signin": Proof("-m proof tests/signin", ("tests.signin.dex",)),
     "rest": Proof(
-        f"{_TOGETHER} tests/api/test_conformance.py tests/api/test_hostile_bodies.py tests/api/test_hostile_forms.py",
+        f"{_TOGETHER} tests/api/test_conformance.py tests/api/test_hostile_bodies.py tests/api/test_hostile_forms.py"
+        " tests/web/front/test_chunked_bodies.py",
         environment={"REST_EXAMPLES": os.environ.get("REST_EXAMPLES", "10")},
     ),
     "pages": Proof(f"-m proof {_TOGETHER} tests/browser"),

@@ -232,6 +232,7 @@ def test_a_hostile_form_breaks_no_page_and_what_is_refused_is_not_done(site: Sit
 
 
 @pytest.mark.timeout(PATIENCE)
+@pytest.mark.proof
 def test_a_hostile_address_breaks_no_page_and_writes_nothing(site: Site) -> None:
     """The parameters that a page's own filters and links name, with values that none of them has."""
     values = (*hostile.TEXTS, *hostile.NUMBERS, *hostile.OTHERS)

@@ -176,6 +176,7 @@ def test_a_page_follows_events_but_not_under_an_open_menu(site: str, site_redis:
     watched.check()
 
 
+@pytest.mark.proof
 def test_following_can_be_stopped(site: str, site_redis: str, open_browser: Opener) -> None:
     watched = open_browser(site)
     page = watched.page

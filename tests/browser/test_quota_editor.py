@@ -278,6 +278,7 @@ def test_undo_takes_the_servers_word_back_and_the_limit_says_its_rule(site: str,
     watched.check()
 
 
+@pytest.mark.proof
 def test_use_and_tide_plans_move_while_the_grid_stays_open(site: str, open_browser: Opener, site_database: str) -> None:
     """Nothing is edited and no version of the tree moves: only what is in use, and what a plan turns."""
     _watched, page, sheet = opened(site, open_browser)

@@ -222,6 +222,7 @@ def test_a_colleagues_figure_stands_beside_the_open_cell_and_nothing_typed_is_lo
     one.check()
 
 
+@pytest.mark.proof
 def test_a_figure_that_a_colleague_applied_too_is_still_wanted_when_the_next_one_changes_it(
     site: str, open_browser: Opener
 ) -> None:

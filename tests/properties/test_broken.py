@@ -22,7 +22,7 @@ from tests.properties.policies import random_policy
 from tidesched_web.clusters.kubernetes.cache import ClusterCache
 from tidesched_web.clusters.kubernetes.paths import WATCHED
 
-SNAPSHOTS = int(os.environ.get("BROKEN_SNAPSHOTS", "100"))
+SNAPSHOTS = int(os.environ.get("BROKEN_SNAPSHOTS", "50"))
 WRONG = ("-4", "many", "2026-13-45", {"no": ["such"]}, ["no"], -7, 2**40, "1e", True, "")
 BAD_TYPE = {"volcano.sh/service.type": "neither"}
 BAD_NOTE = BAD_TYPE | {"volcano.sh/preemptable": "false"}

@@ -68,6 +68,7 @@ def test_what_a_job_was_for_ends_with_words(kind: str, way: str, settings: Any) 
 
 
 @pytest.mark.django_db(transaction=True)
+@pytest.mark.proof
 def test_a_killed_worker_ends_its_test_within_the_attempts(tmp_path: Path) -> None:
     """A server that says nothing, so that each worker is killed in the middle of the test."""
     broker = Broker(tmp_path / "broker")

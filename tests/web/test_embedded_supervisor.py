@@ -139,6 +139,7 @@ def worker(run: Run, *more: str) -> ProcessSpec:
 
 
 @pytest.mark.asyncio
+@pytest.mark.proof
 async def test_a_worker_that_ends_each_time_before_it_takes_messages_is_missing_with_its_last_error(
     run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -243,6 +244,7 @@ def noted(pid: int) -> tuple[str, str, str] | None:
 
 
 @pytest.mark.asyncio
+@pytest.mark.proof
 async def test_a_valkey_that_is_stopped_is_replaced_and_the_status_page_has_a_note(run: Run, impatient: None) -> None:
     server = Valkey(run.data.path, disposable=True)
     server.prepare()

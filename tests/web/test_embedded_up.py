@@ -375,6 +375,7 @@ def test_make_down_stops_it(installation: Installation) -> None:
     assert installation.leftovers() == []
 
 
+@pytest.mark.proof
 def test_a_signal_during_the_start_stops_it(installation: Installation) -> None:
     installation.start()
     installation.until(lambda: installation.said("prepare"))

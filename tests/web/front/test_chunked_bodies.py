@@ -69,6 +69,7 @@ def of_admin(world: cast.World) -> dict[str, str]:
     return {"Authorization": f"Bearer {token}", "Content-Type": "application/json", "If-Match": "*"}
 
 
+@pytest.mark.proof
 def test_every_write_reads_a_body_in_chunks_as_one_in_one_piece(transactional_db: Any, settings: Any) -> None:
     """A member that nobody knows is named in both answers; with a dry run what is right is told in both."""
     settings.API_REQUESTS_PER_MINUTE = 0
