@@ -88,6 +88,11 @@ def column_edited(forger: Forger) -> tuple[int, str]:
     return 5, "column"
 
 
+def issuer_edited(forger: Forger) -> tuple[int, str]:
+    forger.sql("UPDATE audit_auditentry SET actor_issuer = 'https://b.example' WHERE chain = %s AND seq = 5", CHAIN)
+    return 5, "column"
+
+
 def number_edited(forger: Forger) -> tuple[int, str]:
     forger.sql("UPDATE audit_auditentry SET id = id + 100000 WHERE chain = %s AND seq = 5", CHAIN)
     return 5, "column"
@@ -278,7 +283,7 @@ def all_tables_emptied(forger: Forger) -> tuple[int, str]:
 # The nineteen, each in the ways in which it may be done.
 TAMPERINGS: dict[str, list[Callable[[Forger], tuple[int, str]]]] = {
     "a hashed field edited": [field_edited, field_edited_with_its_hash],
-    "a column beside the bytes edited": [column_edited, number_edited],
+    "a column beside the bytes edited": [column_edited, issuer_edited, number_edited],
     "the first entry deleted": [deleted(1)],
     "a middle entry deleted": [deleted(5)],
     "the last entry deleted": [deleted(-1)],
