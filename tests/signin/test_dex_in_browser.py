@@ -64,7 +64,7 @@ def pictures(watched: Watched, name: str) -> None:
         watched.page.set_viewport_size({"width": width, "height": 900})
         watched.check()
         for theme in ("light", "dark"):
-            watched.page.emulate_media(color_scheme=theme)  # type: ignore[arg-type]  # one of the two
+            watched.page.emulate_media(color_scheme=theme)
             watched.picture(f"sign-in-{name}-{theme}-{width}")
         watched.page.emulate_media(color_scheme="light")
 
@@ -100,7 +100,7 @@ def status(watched: Watched, path: str) -> int:
     return watched.page.request.get(f"{watched.address}{path}", max_redirects=0).status
 
 
-def test_a_group_gives_and_takes_the_role(dex: Dex, demo: Demo, open_browser: Opener) -> None:  # noqa: F811
+def test_a_group_gives_and_takes_the_role(dex: Dex, demo: Demo, open_browser: Opener) -> None:  # noqa: F811 - the fixture
     admin = open_browser(demo.address, user=None)
     admin.page.goto(f"{demo.address}/sign-in/")
     pictures(admin, "door")

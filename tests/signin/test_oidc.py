@@ -299,11 +299,11 @@ def test_local_accounts_can_be_switched_off_but_for_break_glass(row: object, adm
     other = accounts.create_user(username="eve", password=PASSWORD, actor="t")
     settings = {"local_accounts": False, "mfa_roles": [], "actor": "t"}
     with pytest.raises(DomainError):
-        sign_in_settings.save_settings(break_glass=other, **settings)  # type: ignore[arg-type]
+        sign_in_settings.save_settings(break_glass=other, **settings)
     before = Client()
     before.post("/sign-in/", {"username": "eve", "password": PASSWORD})
     assert before.get("/profile/").status_code == 200
-    sign_in_settings.save_settings(break_glass=admin, **settings)  # type: ignore[arg-type]
+    sign_in_settings.save_settings(break_glass=admin, **settings)
     assert before.get("/profile/").status_code == 302, "open sessions end"
     refused = Client().post("/sign-in/", {"username": "eve", "password": PASSWORD})
     assert refused.status_code == 403
@@ -341,13 +341,13 @@ def test_an_issuer_is_asked_when_it_is_saved_and_stays_once_people_came(
     facts = {"name": "Corp", "client_id": "x", "scopes": "openid", "enabled": True}
     with pytest.raises(DomainError) as refused:
         sign_in_settings.save_provider(
-            provider=None, actor="t", slug="b", issuer="http://127.0.0.1:9/", **facts  # type: ignore[arg-type]
+            provider=None, actor="t", slug="b", issuer="http://127.0.0.1:9/", **facts
         )  # fmt: skip
     assert refused.value.extra["errors"][0]["pointer"] == "/issuer"
     signed_in()
     with pytest.raises(DomainError):
         sign_in_settings.save_provider(
-            provider=row, actor="t", slug="corp", issuer="http://127.0.0.1:9", **facts  # type: ignore[arg-type]
+            provider=row, actor="t", slug="corp", issuer="http://127.0.0.1:9", **facts
         )  # fmt: skip
 
 
@@ -409,7 +409,7 @@ def test_a_claim_that_cannot_be_kept_signs_nobody_in(provider: Provider, row: ob
 
 def test_a_provider_may_be_named_as_the_protocol(provider: Provider, row: IdentityProvider) -> None:
     facts = {"name": "Other", "client_id": "x", "scopes": "openid", "issuer": "https://other.example"}
-    sign_in_settings.save_provider(provider=None, actor="t", slug="oidc", enabled=False, **facts)  # type: ignore[arg-type]
+    sign_in_settings.save_provider(provider=None, actor="t", slug="oidc", enabled=False, **facts)
     IdentityProvider.objects.filter(slug="oidc").update(enabled=True)
     signed_in()
 
